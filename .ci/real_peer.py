@@ -135,6 +135,20 @@ def installed(package: str, program: str, variable: str) -> Iterator[Environment
         yield {variable: str(directory / "bin" / program)}
 
 
+@contextmanager
+def installed_beside(extra: str) -> Iterator[Environment]:
+    """Install the lock file of an extra beside the environment; yield ``PYTHONPATH`` with it.
+
+    Raises LeftOut if its packages are not available.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"shipyard-{extra}-") as made:
+        pip = [str(ROOT / ".venv" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--retries", "1"]
+        lock = ["--no-deps", "--require-hashes", "-r", str(ROOT / f"requirements-{extra}.lock")]
+        if run([*pip, "install", "--quiet", "--target", made, *lock], {}, seconds=LONGEST_INSTALLATION):
+            raise LeftOut(f"the extra {extra} cannot be installed")
+        yield {"PYTHONPATH": os.pathsep.join(filter(None, (made, os.environ.get("PYTHONPATH"))))}
+
+
 def stop(command: list[str], settings: Environment, pid_file: Path, kill: Callable[[int, int], None]) -> None:
     """Let the recipe stop the peer, or ``kill`` it if that fails. Ctrl-C does not interrupt this."""
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -120,6 +120,10 @@ class Api:
             click.echo(f"Keystone's catalog has Shipyard at {url}, {time.monotonic() - began:.3f} s", err=True)
         return url
 
+    def request(self, method: str, path: str, query: Query = (), *, json: object = None) -> Answer:
+        """Return the answer to any request that may be repeated. Raises ApiError without an answer."""
+        return self._send(method, path, query, {} if json is None else {"json": json})
+
     def get(self, path: str, query: Query = ()) -> Answer:
         """Return the answer to a read, error answers included. Raises ApiError without an answer."""
         return self._send("GET", path, query, {})

@@ -223,5 +223,5 @@ def test_packages_are_installed_by_hash_or_from_our_wheels_by_the_pip_of_the_ins
         "/opt/shipyard/bin/pip install --require-hashes -r requirements.lock",
         "/opt/shipyard/bin/pip install --no-deps wheels/shipyard",
     )
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert [line for line in lines if not line.startswith(begins)] == []
