@@ -20,7 +20,7 @@ from shipyard_api.ports.provisioner import JobId, Operation
 from shipyard_simulators.ironic import simulator as ironic_simulator
 from shipyard_simulators.scenario import parse_scenario
 from tests import real_ironic
-from tests.contract.provisioner_sites import NODES, TIME_SCALE, Fate, Plot, Site, Slip, acting_after
+from tests.contract.provisioner_sites import NODES, Fate, Plot, Site, Slip, acting_after
 from tests.waiting import PATIENCE, until
 
 UNREADABLE = 404
@@ -52,7 +52,7 @@ class IronicSite(Site):
             faults.append({"method": "PATCH", "path": "/v1/nodes/*", "action": action, "first": 1})
         too_old = {"highest": OLDEST - 1} if plot.failing is Operation.VERIFY_SITE else {}
         played = parse_scenario(yaml.safe_dump(scenario))
-        self.simulator = cleanup.enter_context(ironic_simulator.running(played, time_scale=TIME_SCALE, **too_old))
+        self.simulator = cleanup.enter_context(ironic_simulator.running(played, time_scale=plot.time_scale, **too_old))
         self.url = self.simulator.url
         self._begin(IronicClient(plot.through(self.url), read_pause=0.0), plot, cleanup)
         for node in NODES:

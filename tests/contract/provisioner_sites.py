@@ -158,7 +158,7 @@ class Site:
 class Plot:
     """What is to go wrong on a site: with its design, its health, an operation, the first submission, its nodes.
 
-    ``through``: the address under which the adapter reaches a peer at this one.
+    ``through``: the address under which the adapter reaches a peer at this one. ``time_scale``: of its durations.
     """
 
     invalid: bool = False
@@ -167,6 +167,7 @@ class Plot:
     first_submit: Slip | None = None
     fates: Mapping[str, Fate] = field(default_factory=dict)
     through: Callable[[str], str] = str
+    time_scale: float = TIME_SCALE
 
 
 StartSite = Callable[[Plot], Site]
@@ -287,7 +288,7 @@ class MaasSite(Site):
                 parse_scenario(yaml.safe_dump(scenario)),
                 machines=read_machines(seeds),
                 accounts=[ApiUser("shipyard", self._key), ApiUser("alice", self._other_key)],
-                time_scale=TIME_SCALE,
+                time_scale=plot.time_scale,
             )
         )
         self.url, self.simulator = simulator.url, simulator

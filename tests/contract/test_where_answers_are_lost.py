@@ -23,6 +23,7 @@ from tests.waiting import until
 LIFE = (Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES)
 NODE = "n1"
 ATTEMPTS = 5
+TIME_SCALE = 0.0002  # a prepare takes 12 ms: nothing here depends on how long the server works
 Breaks = Callable[[Call], Breakage | None]
 
 
@@ -44,7 +45,7 @@ def live(kind: str, directory: Path, breaks: Breaks = lambda _: None) -> Run:
             wires.append(cleanup.enter_context(proxy(url, breaks)))
             return wires[-1].url + urlsplit(url).path
 
-        site = SITES[kind](Plot(through=through), cleanup, directory)
+        site = SITES[kind](Plot(through=through, time_scale=TIME_SCALE), cleanup, directory)
         for operation in LIFE:
             report = carried_out(site, wires[0], site.work(operation, NODE))
             assert report.ok, f"{operation.value}: {report}"
