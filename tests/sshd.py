@@ -163,7 +163,10 @@ def user() -> str:
 def children(pid: int) -> list[int]:
     """Return all descendants of a process that did not leave its tree."""
     listing = Path(f"/proc/{pid}/task/{pid}/children")
-    found = [int(child) for child in listing.read_text().split()] if listing.exists() else []
+    try:
+        found = [int(child) for child in listing.read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return []
     return [*found, *(below for child in found for below in children(child))]
 
 
