@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
+from urllib.parse import urlsplit
 
 from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.domain.plans.plan import with_subject
@@ -64,7 +65,8 @@ def check_origin(options: OidcOptions, origin: str, site: str) -> None:
     """Raise Forbidden unless a browser says that the page itself sent the request: cookies are sent unasked."""
     if not origin and site == "same-origin":
         return
-    if not origin or not f"{options.page_url}/".startswith(f"{origin}/"):
+    page = urlsplit(options.page_url)
+    if origin != f"{page.scheme}://{page.netloc}":
         raise Forbidden("The request comes from another page (Origin)")
 
 

@@ -65,6 +65,7 @@ def test_a_table_that_is_none_is_refused(written: str) -> None:
         "a host that goes on": ("https://shipyard.example.org.evil", "", False),
         "another scheme": ("http://shipyard.example.org", "", False),
         "a page without an origin": ("null", "", False),
+        "the beginning of ours": ("https:", "", False),
         "a sister site": ("", "same-site", False),
         "no browser": ("", "", False),
     }
