@@ -19,11 +19,12 @@ _KEYS = frozenset({"name", "url", "token_env", "token_file"})
 
 @dataclass(frozen=True, slots=True)
 class FleetSite:
-    """A site of a fleet. ``token`` is empty for a server that wants none."""
+    """A site of a fleet. ``token`` is empty for a server that wants none. ``shares_login``: of the caller's server."""
 
     name: str
     url: str
     token: str = field(default="", repr=False)
+    shares_login: bool = False
 
 
 def read_fleet(path: Path, environment: Mapping[str, str] = os.environ) -> list[FleetSite]:

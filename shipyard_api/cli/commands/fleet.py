@@ -28,6 +28,7 @@ from shipyard_api.cli.output.shapes import (
     object_at,
     objects_at,
     parse_json,
+    required,
 )
 from shipyard_api.cli.output.wording import printable
 
@@ -44,7 +45,7 @@ also ``age``: seconds since the answer that is shown, if the site gives none now
 
 @click.command(
     short_help="Show several sites side by side.",
-    epilog=examples("shipyard fleet --file sites.yaml", "shipyard fleet --file sites.yaml --watch"),
+    epilog=examples("shipyard fleet --file sites.yaml", "shipyard fleet --file sites.yaml --watch", "shipyard fleet"),
 )
 @click.option(
     "--file",
@@ -52,8 +53,8 @@ also ``age``: seconds since the answer that is shown, if the site gives none now
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="SHIPYARD_FLEET",
     show_envvar=True,
-    required=True,
-    help="The sites, as YAML: a list `sites` of name, url, and token_env or token_file.",
+    help="The sites, as YAML: a list `sites` of name, url, and token_env or token_file. Without it, the sites that the "
+    "server has.",
 )
 @click.option("--watch", "watches", is_flag=True, help="Show them again and again, until Ctrl-C.")
 @click.option("--interval", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds, of --watch.")
@@ -65,13 +66,13 @@ also ``age``: seconds since the answer that is shown, if the site gives none now
     help="Seconds that a site may take to answer.",
 )
 @click.pass_obj
-def fleet(options: GlobalOptions, /, path: Path, watches: bool, interval: float, timeout: float) -> None:
-    """Show the sites of a file in one table: health, the action that runs or ran last, its verdict, its nodes by
-    status, and what it waits for.
+def fleet(options: GlobalOptions, /, path: Path | None, watches: bool, interval: float, timeout: float) -> None:
+    """Show the sites of a file, or of an installation, in one table: health, the action that runs or ran last, its
+    verdict, its nodes by status, and what it waits for.
 
     All sites are asked at the same time, and none waits for another. Exits 1 if a site could not be asked.
     """
-    sites = read_fleet(path)
+    sites = read_fleet(path) if path else _of_installation(options, timeout)
     if watches:
         _watch(options, sites, interval, timeout)
         return
@@ -87,6 +88,21 @@ def fleet(options: GlobalOptions, /, path: Path, watches: bool, interval: float,
         print_output(output, form=options.form)
     if not is_shown or any(row["error"] for row in rows):
         raise SystemExit(1)
+
+
+def _of_installation(options: GlobalOptions, timeout: float) -> list[FleetSite]:
+    """Return the sites that the server has; each is asked with the caller's own token."""
+    from shipyard_api.cli.client import Api, json_content
+
+    if not options.url:
+        raise click.UsageError("Name the sites with --file, or a server that has several with --url.")
+    base = options.url.rstrip("/")
+    answer = Api(options, timeout=timeout, base="").get("sites")
+    if answer.status == 404:
+        raise click.UsageError(f"{base} has one site: name the sites with --file.")
+    listed = objects_at(as_object(json_content(answer, expected=200), "the body"), "sites")
+    names = [str(required(site, "name")) for site in listed]
+    return [FleetSite(name, f"{base}/sites/{name}", options.token or "", shares_login=True) for name in names]
 
 
 def _once(options: GlobalOptions, sites: Sequence[FleetSite], timeout: float) -> list[Row]:
@@ -210,7 +226,8 @@ def _why(error: ApiError) -> str:
 def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
     from shipyard_api.cli.client import Api, json_content
 
-    site_options = replace(options, url=site.url, token=site.token or None, keystone=KeystoneOptions(), debug=False)
+    keystone = options.keystone if site.shares_login else KeystoneOptions()
+    site_options = replace(options, url=site.url, token=site.token or None, keystone=keystone, debug=False)
     health = _health(Api(site_options, timeout=timeout, base="").get("health/ready"))
     api = Api(site_options, timeout=timeout)
 

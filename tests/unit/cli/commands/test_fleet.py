@@ -130,8 +130,25 @@ def test_all_is_well_with_0_and_a_wrong_file_is_2(api, run, written, tmp_path):
     assert (nameless.exit_code, "it has no names; use -o json" in nameless.stdout) == (1, True)
     requests = len(api.requests)
     assert run("fleet", "--file", written(a=api.url)).exit_code == 2
-    assert run("fleet").exit_code == 2
+    assert run("fleet", "--url", "").exit_code == 2
     assert len(api.requests) == requests
+
+
+def test_an_installation_names_its_sites_itself(api, run):
+    listed = [{"name": name, "url": f"/sites/{name}/", "status": "ok", "detail": ""} for name in ("berlin", "oslo")]
+    api.replies = {"GET /sites": Reply(200, {"sites": listed})}
+    for name in ("berlin", "oslo"):
+        for request, answer in site_of(ACTION).items():
+            path = request.removeprefix("GET ")
+            api.replies[f"GET /sites/{name}{'' if 'health' in path else '/api/v1.0'}{path}"] = answer
+    result = run("fleet", "-o", "json", SHIPYARD_TOKEN="of-all")
+    assert [row["site"] for row in json.loads(result.stdout)] == ["berlin", "oslo"]
+    assert {row["error"] for row in json.loads(result.stdout)} == {None}
+    assert {request.headers.get("x-auth-token") for request in api.requests[1:]} == {"of-all"}
+
+    api.replies = {"GET /sites": Reply(404, {})}
+    result = run("fleet")
+    assert (result.exit_code, "has one site: name the sites with --file" in result.stderr) == (2, True)
 
 
 def test_watching_prints_a_line_when_something_changes(other, run, written, monkeypatch):
