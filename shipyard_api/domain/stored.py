@@ -1,11 +1,11 @@
 """The stored form of states, effects and inputs: that of their fields (ADR 0038)."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args, get_type_hints
 
 from msgspec import convert
 
@@ -16,6 +16,26 @@ Number = int | float
 
 Form = Callable[[Any], Any]
 """Writes a field that has a form of its own, or reads it."""
+
+Value = TypeVar("Value")
+
+
+def _always(_value: object) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Since(Generic[Value]):
+    """What a version of a stored form added, and whether a value has it: a form of an older version cannot say it."""
+
+    version: int
+    added: str
+    is_in: Callable[[Value], bool] = _always
+
+
+def least_version(versions: Sequence[Since[Value]], value: Value) -> int:
+    """Return the least version that a value needs, so that a worker of an older release goes on with it if it can."""
+    return max(since.version for since in versions if since.is_in(value))
 
 
 class ByFields:

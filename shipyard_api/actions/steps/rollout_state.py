@@ -22,23 +22,11 @@ from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification.given import older_specification
+from shipyard_api.domain.stored import Since, least_version
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
-
-VERSION = 8
-WITH_STEPS_BEFORE = 7
-WITH_LATE = 6
-WITH_POLICY = 5
-WITHOUT_POLICY = 4
-"""This release writes the least version that a state needs, so that an older worker goes on with it where it can.
-
-Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
-nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks. Version 4
-had no policy, version 5 no late nodes, version 6 no steps before a deployment, which an older worker would leave
-out, and no retry of late nodes, which it could not read, and version 7 no uncounted nodes.
-"""
 
 MOST_WORKS = 3  # moves named in what an action waits for
 MOST_LATE = 3  # late nodes named in it of one move
@@ -127,7 +115,7 @@ class RolloutState:
         if self.rollout is not None:
             self.fixed = fixed
         stored: dict[str, Any] = {
-            "v": WITHOUT_POLICY,
+            "v": least_version(VERSIONS, self),
             "fixed": fixed,
             "since": self.since.isoformat() if self.since else None,
             "failed": self.failed,
@@ -141,14 +129,11 @@ class RolloutState:
             running = [_dump_watch(move, self.watches[move]) for move in self.rollout.running]
             stored |= {"rollout": {**_dump(self.rollout), "running": running}}
             if (paced := pacing.dump(self.rollout)) is not None:
-                stored |= {"v": WITH_POLICY, "policy": paced}
-        if self.cycled or any(watch.late or watch.tried for watch in self.watches.values()):
-            stored |= {"v": WITH_LATE, "cycled": list(self.cycled)}
-        retries = self.inputs.policy is not None and self.inputs.policy.retries
-        if self.inputs.clean_steps or self.inputs.configuration.burn_in or retries:
-            stored["v"] = WITH_STEPS_BEFORE
-        if self.rollout is not None and self.rollout.uncounted:
-            stored |= {"v": VERSION, "uncounted": sorted(self.rollout.uncounted)}
+                stored["policy"] = paced
+            if self.rollout.uncounted:
+                stored["uncounted"] = sorted(self.rollout.uncounted)
+        if _has_late(self):
+            stored["cycled"] = list(self.cycled)
         return stored
 
     @classmethod
@@ -180,6 +165,37 @@ class RolloutState:
             )
             state.rollout.leave_out(_nodes(stored.get("uncounted", ())))
         return state
+
+
+def _is_paced(state: RolloutState) -> bool:
+    return state.rollout is not None and pacing.dump(state.rollout) is not None
+
+
+def _has_late(state: RolloutState) -> bool:
+    return bool(state.cycled) or any(watch.late or watch.tried for watch in state.watches.values())
+
+
+def _has_steps_before(state: RolloutState) -> bool:
+    inputs = state.inputs
+    retries = inputs.policy is not None and inputs.policy.retries
+    return bool(inputs.clean_steps or inputs.configuration.burn_in or retries)
+
+
+def _has_uncounted(state: RolloutState) -> bool:
+    return state.rollout is not None and bool(state.rollout.uncounted)
+
+
+VERSIONS: Sequence[Since[RolloutState]] = (
+    Since(1, "the names of the nodes of each status"),
+    Since(2, "a letter a node, and groups that the provisioner refused"),
+    Since(3, "nodes in a queue, and jobs that are silent or behind others"),
+    Since(4, "acceptance tasks"),
+    Since(5, "a policy", _is_paced),
+    Since(6, "late nodes", _has_late),
+    Since(7, "steps before a deployment, and late nodes that begin again", _has_steps_before),
+    Since(8, "nodes that are not counted", _has_uncounted),
+)
+VERSION = VERSIONS[-1].version
 
 
 def awaited(

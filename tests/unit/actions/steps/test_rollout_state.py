@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.actions.steps.rollout_state import VERSION, WITHOUT_POLICY, RolloutState
+from shipyard_api.actions.steps.rollout_state import VERSION, VERSIONS, RolloutState
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.workflow.step import Act
@@ -47,12 +47,16 @@ STATES: dict[str, Callable[[], RolloutState]] = {
 }
 
 
+def test_the_versions_of_the_state_are_declared_in_one_table_without_a_gap() -> None:
+    assert [since.version for since in VERSIONS] == list(range(1, VERSION + 1))
+
+
 @every_row(STATES)
 def test_a_state_that_was_stored_goes_on_as_the_one_in_memory(make: Callable[[], RolloutState]) -> None:
     state = make()
     stored = json.loads(json.dumps(state.to_json()))
     loaded = RolloutState.from_json(stored)
-    assert (stored["v"], VERSION) == (WITHOUT_POLICY, STEP.version)
+    assert (stored["v"], VERSION) == (4, STEP.version)
     assert STEP.decide(loaded, at(300)) == STEP.decide(state, at(300))
     assert STEP.watch(loaded, at(300)) == STEP.watch(state, at(300))
     assert STEP.leave(loaded, "stopped") == STEP.leave(state, "stopped")
