@@ -24,6 +24,7 @@ from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
+from shipyard_api.domain.policy import PREFIX
 from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
@@ -201,7 +202,8 @@ class Action:
 
     ``steps``: pure; the same inputs give the same steps. ``first_facts``: known from the inputs alone, recorded when
     the action is created. ``missing``: what it does not do without a task graph. ``parameters``: in the order in which
-    they are read, into ``parsed``: a subclass of ``Parameters`` for an action with fields of its own.
+    they are read, into ``parsed``: a subclass of ``Parameters`` for an action with fields of its own. ``frozen``: the
+    same of its inputs.
 
     ``admission``: the checks of a request, in order. ``asks_peers``: those that follow and may raise ports.errors;
     a forecast does without. ``reads``: None for an action that needs no design. ``groups``: for plans and forecasts.
@@ -211,15 +213,18 @@ class Action:
     deploys nodes. ``tears_down``: it takes servers out of their cluster, and may take etcd members out. ``services``:
     it runs deploy steps on deployed servers. ``relabels``: it changes only the labels of its targets.
     ``runs_tasks``: it runs the task graph of a site that has one. ``limited``: its limits can change while it runs.
-    ``rules``: those of a rollout policy that have a meaning for it.
+    ``rules``: those of a rollout policy that have a meaning for it. ``work``: what it does to nodes: holds of some
+    classes forbid it.
     """
 
     name: ActionName
+    work: Collection[NodeWork]
     steps: Callable[[Parts, ActionInputs], tuple[AnyStep, ...]]
     first_facts: Callable[[Parts, ActionInputs], tuple[Fact, ...]] = _no_facts
     missing: str = ""
     parameters: Sequence[Parameter] = ()
     parsed: type[Parameters] = Parameters
+    frozen: type[ActionInputs] = ActionInputs
     admission: Sequence[Check] = ()
     asks_peers: Sequence[Check] = ()
     listed: bool = True
@@ -241,19 +246,17 @@ class Action:
         return self.tears_down and not self.deploys
 
     @property
-    def works(self) -> frozenset[NodeWork]:
-        """The work on nodes: holds of some classes forbid it."""
-        done = {
-            NodeWork.DEPLOYMENT: self.deploys or self.services,
-            NodeWork.TEARDOWN: self.tears_down or self.services,
-            NodeWork.OTHER: self.runs_tasks or self.relabels,
-        }
-        return frozenset(work for work, applies in done.items() if applies)
+    def right(self) -> str:
+        """The policy rule of callers who create it; parameters may have rights of their own."""
+        return f"{PREFIX}action_{self.name}"
 
     @property
     def takes_nodes(self) -> bool:
-        """Whether it deploys, erases, drains or services nodes; a policy that names no actions binds it then."""
-        return not self.works.isdisjoint({NodeWork.DEPLOYMENT, NodeWork.TEARDOWN})
+        """Whether a policy that names no actions binds it: it deploys, erases, drains or services nodes of a site.
+
+        A policy has to name single operations, which a person waits for.
+        """
+        return self.listed and not {NodeWork.DEPLOYMENT, NodeWork.TEARDOWN}.isdisjoint(self.work)
 
     @property
     def knows(self) -> frozenset[str]:
@@ -269,7 +272,7 @@ class Action:
             lambda inputs: steps(parts.of(inputs), inputs),
             self.missing,
             partial(self.first_facts, parts),
-            ActionInputs.from_json,
+            self.frozen.from_json,
         )
 
 
@@ -281,7 +284,9 @@ class Catalog:
 
     def __getitem__(self, name: ActionName) -> Action:
         """Return the action with this name; an action of another release has only its name."""
-        return self.by_name.get(name) or Action(name=name, steps=_no_steps, listed=False, exclusive=False)
+        if name in self.by_name:
+            return self.by_name[name]
+        return Action(name=name, work=list(NodeWork), steps=_no_steps, listed=False, exclusive=False)
 
     def __iter__(self) -> Iterator[Action]:
         return iter(self.by_name.values())
@@ -298,6 +303,11 @@ class Catalog:
         action = self[name]
         known = {entry.name: entry.knows for entry in (*self, action) if entry.listed or entry is action}
         return parse_parameters(name, written, action.parameters, action.parsed, known)
+
+    def rights(self, name: ActionName, written: JsonObject) -> Sequence[str]:
+        """Return the policy rules of callers who create an action with these parameters, as they are written."""
+        action = self[name]
+        return [action.right, *(right for each in action.parameters for right in each.rights(written))]
 
     def targets(self, name: ActionName, stored: JsonObject) -> Sequence[NodeName]:
         """Return the nodes in the stored parameters of an action, whatever it has done yet; none for a whole site."""

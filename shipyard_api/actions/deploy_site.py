@@ -16,6 +16,7 @@ from shipyard_api.actions.admission import (
 )
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE
 from shipyard_api.domain.rollout.policy.policy import EVERY_RULE
 from shipyard_api.domain.site_design import DesignRules
@@ -36,6 +37,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 
 DEPLOY_SITE = Action(
     name=ActionName("deploy_site"),
+    work={NodeWork.DEPLOYMENT, NodeWork.OTHER},
     steps=_steps,
     parameters=(CONTINUES, INTERMEDIATE, FORCED),
     admission=(committed, commits_used, design_sound, paced, windows_open, share_small),

@@ -4,6 +4,7 @@ from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameter
 from shipyard_api.domain.rollout.policy.policy import Rule
@@ -20,6 +21,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 _NODE = Parameter("targets", ("node",), lambda given, _: (NodeName(str(given.get("node"))),))
 NODE_OPERATION = Action(
     name=ActionName("node_operation"),
+    work={NodeWork.TEARDOWN},
     steps=_steps,
     parameters=(_NODE,),
     listed=False,

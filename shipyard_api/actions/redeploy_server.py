@@ -35,6 +35,7 @@ from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     CONTINUES,
@@ -109,6 +110,7 @@ def _facts(_parts: Parts, inputs: ActionInputs) -> tuple[Fact, ...]:
 
 REDEPLOY_SERVER = Action(
     name=ActionName("redeploy_server"),
+    work={NodeWork.DEPLOYMENT, NodeWork.TEARDOWN},
     steps=_steps,
     parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, REVISION, MODES, PARALLEL, LIMITS, RUNBOOKS),
     first_facts=_facts,

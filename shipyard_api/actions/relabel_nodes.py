@@ -21,6 +21,7 @@ from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.nodes import NodesRelabelled
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import CONTINUES, FORCED, TARGETS
 from shipyard_api.domain.site_design import DesignRules
@@ -53,6 +54,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 
 RELABEL_NODES = Action(
     name=ActionName("relabel_nodes"),
+    work={NodeWork.OTHER},
     steps=_steps,
     parameters=(CONTINUES, FORCED, TARGETS),
     admission=(committed, design_sound, on_targets, servers_up, labels_settable, share_small),

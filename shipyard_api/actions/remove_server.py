@@ -25,6 +25,7 @@ from shipyard_api.actions.redeploy_server import CHECK_TEARDOWN, DESTROY_NODES, 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import TargetsKnown
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.parameters import CONTINUES, FORCED, LIMITS, PARALLEL, PRESERVES, SERVERS
 from shipyard_api.domain.rollout.policy.policy import ON_SERVERS
 from shipyard_api.domain.site_design import DesignRules
@@ -51,6 +52,7 @@ def _facts(parts: Parts, inputs: ActionInputs) -> tuple[Fact, ...]:
 
 REMOVE_SERVER = Action(
     name=ActionName("remove_server"),
+    work={NodeWork.TEARDOWN},
     steps=_steps,
     parameters=(CONTINUES, FORCED, SERVERS, PRESERVES, PARALLEL, LIMITS),
     first_facts=_facts,

@@ -18,6 +18,7 @@ from shipyard_api.actions.admission import (
 )
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.parameters import CONTINUES, DRAIN_LIMITS, FORCED, RUNBOOKS, SOME_TARGETS, TEMPLATES
 from shipyard_api.domain.rollout.policy.policy import EVERY_RULE, Rule
 from shipyard_api.domain.site_design import DesignRules
@@ -34,6 +35,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 
 SERVICE_SERVER = Action(
     name=ActionName("service_server"),
+    work={NodeWork.DEPLOYMENT, NodeWork.TEARDOWN},
     steps=_steps,
     parameters=(CONTINUES, FORCED, SOME_TARGETS, TEMPLATES, RUNBOOKS, DRAIN_LIMITS),
     admission=(

@@ -8,6 +8,7 @@ from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_steps import CONFIGURATION, PREFLIGHT
 from shipyard_api.actions.software_steps import TESTS
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.parameters import FORCED, RELEASES
 from shipyard_api.domain.parameters import TESTS as TESTED
 from shipyard_api.workflow.step import AnyStep
@@ -24,6 +25,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 
 TEST_SITE = Action(
     name=ActionName("test_site"),
+    work={NodeWork.OTHER},
     steps=_steps,
     parameters=(FORCED, RELEASES, TESTED),
     missing="Without a task graph no software is tested: the action asks the provisioner how it is.",

@@ -13,6 +13,7 @@ from shipyard_api.actions.admission import (
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_steps import CONFIGURATION
 from shipyard_api.domain.actions import ActionName, nodes_of_run
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE, NOOP, SOFTWARE
 from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.site_design import DesignRules
@@ -34,6 +35,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 
 UPDATE_SOFTWARE = Action(
     name=ActionName("update_software"),
+    work={NodeWork.OTHER},
     steps=_steps,
     parameters=(CONTINUES, INTERMEDIATE, FORCED, SOFTWARE),
     missing="Without a task graph no software is installed: the action checks the design and tags its revision.",

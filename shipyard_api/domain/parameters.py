@@ -11,11 +11,14 @@ from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.error_kinds import Invalid
 from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import Finding, Level, error, warning
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.policy import DELETE_BLOCKED, SOFTWARE_PREFIX
 from shipyard_api.domain.targets import parse_targets
 from shipyard_api.domain.task_graph.command_run import COMMAND, CONNECT_TIMEOUT, FORKS
 from shipyard_api.domain.task_graph.run_values import RunValues, ValuesError
 from shipyard_api.domain.teardown import limits
+from shipyard_api.domain.teardown.drain import OnBlocked
 
 CONTINUE_ON_FAIL = "continue-on-fail"
 ALLOW_INTERMEDIATE_COMMITS = "allow-intermediate-commits"
@@ -100,11 +103,20 @@ class Parameter:
     ``field``: its name there. ``names``: the parameters that callers send for it. ``read``: returns the value from
     what they sent, of these names; may add findings, and raises Invalid where a misunderstanding could cost data, or
     the contract refuses the value.
+
+    ``right``: the policy rule of callers who send a value that ``needs_right``; empty: any caller may.
     """
 
     field: str
     names: Collection[str]
     read: Callable[[Mapping[str, Any], list[Finding]], Any]
+    right: str = ""
+    needs_right: Callable[[JsonObject], bool] = bool
+
+    def rights(self, written: JsonObject) -> Sequence[str]:
+        """Return the right that a caller needs for its values among what is written, if any."""
+        given = {name: written[name] for name in self.names if name in written}
+        return [self.right] if self.right and self.needs_right(given) else []
 
 
 def parse_parameters(
@@ -356,7 +368,20 @@ RELEASES = Parameter("release", (RELEASE,), _release)
 TEMPLATES = Parameter("template", (TEMPLATE, RUNBOOK), _template)
 RUNBOOKS = Parameter("runbook", (RUNBOOK,), _runbook)
 PARALLEL = Parameter("max_parallel_nodes", (MAX_PARALLEL_NODES,), _parallel)
-LIMITS = Parameter("limits", limits.PARAMETERS, _limits)
+LIMITS = Parameter(
+    "limits",
+    limits.PARAMETERS,
+    _limits,
+    right=DELETE_BLOCKED,
+    needs_right=lambda given: given.get(limits.ON_BLOCKED) == OnBlocked.DELETE.value,
+)
 DRAIN_LIMITS = replace(LIMITS, names=("drain-timeout", "grace-period", limits.ON_BLOCKED))
-SOFTWARE = Parameter("software", _SOFTWARE | _COMMAND, _software)
+# Who may run any command may do no more than who writes the tasks.
+SOFTWARE = Parameter(
+    "software",
+    _SOFTWARE | _COMMAND,
+    _software,
+    right=f"{SOFTWARE_PREFIX}update_graph",
+    needs_right=lambda given: COMMAND in given,
+)
 TESTS = Parameter("software", (), lambda _given, _warnings: {"tests": True})

@@ -23,6 +23,9 @@ SOFTWARE_PREFIX = "software:"
 WITHOUT_APPROVAL = f"{PREFIX}action_without_approval"
 """The rule for callers who start actions that no second person has approved."""
 
+DELETE_BLOCKED = f"{PREFIX}action_delete_blocked"
+"""The rule for callers who let a drain delete pods that a budget keeps."""
+
 SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "health")
 """The roles in the default checks."""
 

@@ -4,9 +4,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import yaml
 
+from shipyard_api.actions.action import Action
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.domain.actions import ActionName
 
 PACKAGE = Path(__file__).parents[2] / "shipyard_api"
 NAMES = {action.name for action in ACTIONS}
@@ -64,6 +67,12 @@ def test_nothing_outside_an_action_compares_its_name() -> None:
                 found[place] = count
     assert compared == KEPT
     assert written == LISTED
+
+
+def test_an_action_says_what_it_does_to_nodes() -> None:
+    assert [action.name for action in ACTIONS if not action.work] == []
+    with pytest.raises(TypeError, match="work"):
+        Action(name=ActionName("of_tomorrow"), steps=lambda _parts, _inputs: ())  # type: ignore[call-arg]  # on purpose
 
 
 def test_an_action_has_a_module_of_its_name() -> None:

@@ -15,7 +15,6 @@ from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api import sites
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.airship.holds import FORCE_RULE, POLICY_RULE
-from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.plans import STORE_RULE
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import DIALECTS
@@ -24,7 +23,7 @@ from shipyard_api.domain.actions import RunState, StepState
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.policy import GUARDS, WITHOUT_APPROVAL, default_roles
+from shipyard_api.domain.policy import DELETE_BLOCKED, GUARDS, WITHOUT_APPROVAL, default_roles
 from shipyard_api.settings.types import Secret
 from shipyard_api.wiring import bootstrap
 from shipyard_api.wiring.settings import DatabaseOptions, Settings, share_directory
@@ -104,8 +103,8 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
         assert set(resource.policy) == _methods(resource), path
         used |= {*resource.policy.values(), getattr(resource, "cleartext_rule", None)}
 
-    used |= {f"workflow_orchestrator:action_{name}" for name in ACTIONS.listed}  # what POST /actions asks as well
-    used |= {FORCE_RULE, POLICY_RULE, DELETE_RULE, STORE_RULE, WITHOUT_APPROVAL}
+    used |= {ACTIONS[name].right for name in ACTIONS.listed}  # what POST /actions asks as well
+    used |= {FORCE_RULE, POLICY_RULE, DELETE_BLOCKED, STORE_RULE, WITHOUT_APPROVAL}
     assert used - {None} == {rule.name for rule in GUARDS}
 
 

@@ -14,18 +14,20 @@ import pytest
 from shipyard_api.actions.action import Action, Case, Desk, Parts
 from shipyard_api.actions.admission import committed, design_sound, on_targets
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.error_kinds import ErrorKind, ShipyardError
 from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
 from shipyard_api.domain.findings import Finding, error, info
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import FORCED, TARGETS, Parameter, Parameters
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.list import ListActions, ListQuery
 from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.workflow.step import AnyStep, Json
+from shipyard_api.workflow.step import AnyStep
 from tests import world as worlds_of
 from tests.conftest import ROOT
 from tests.integration.test_deploy_site import run
@@ -40,17 +42,23 @@ class Greeting(Parameters):
     words: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greetings(ActionInputs):
+    words: str = ""
+
+
 def _polite(case: Case, _: Desk) -> Case:
     assert isinstance(case.parameters, Greeting)
     words = case.parameters.words
     if words.isupper():
         return case.refused(InvalidParameters([error("Shouted", "Greet nodes in lower case.")]))
-    return case.having(own={"words": words})
+    return case.having(words=words)
 
 
-def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
+def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     def greet(_revision: int) -> Sequence[Finding]:
-        return [info("Greeted", f"{inputs['words']} {', '.join(inputs['targets'])}")]
+        assert isinstance(inputs, Greetings)
+        return [info("Greeted", f"{inputs.words} {', '.join(inputs.targets)}")]
 
     return (parts.site.check(StepId("greet"), greet),)
 
@@ -58,6 +66,8 @@ def _steps(parts: Parts, inputs: Json) -> tuple[AnyStep, ...]:
 # What an author of an action writes, beside its schema, its policy row and its page.
 GREET = Action(
     name=ActionName("greet_nodes"),
+    work={NodeWork.OTHER},
+    frozen=Greetings,
     steps=_steps,
     parameters=(FORCED, TARGETS, Parameter("words", ("words",), lambda given, _: str(given.get("words", "hello")))),
     parsed=Greeting,
@@ -85,7 +95,7 @@ def test_a_further_action_is_created_run_listed_and_retried(greeting: Callable[.
     assert ACTIONS.targets(found.name, found.parameters) == (NodeName("n1"), NodeName("n2"))
     control = ControlAction(world.store(), world.definitions(Checkpoints()), lambda: "1" * 26)
     retry = control.plan_retry(world.action, force=False)
-    assert (retry.inputs["words"], retry.kept) == ("good morning", [])
+    assert (isinstance(retry.inputs, Greetings) and retry.inputs.words, retry.kept) == ("good morning", [])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from shipyard_api.api.airship.action_views import (
 )
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.holds import may_override, may_pass_policy
-from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
@@ -31,18 +30,15 @@ from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, single
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.actions import ActionId, is_listed
+from shipyard_api.domain.actions import ActionId, ActionName, is_listed
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.error_kinds import NotFound
 from shipyard_api.domain.findings import hidden_character
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.notes import SUMMARY
-from shipyard_api.domain.policy import SOFTWARE_PREFIX
-from shipyard_api.domain.task_graph.command_run import COMMAND
-from shipyard_api.domain.teardown.drain import OnBlocked
-from shipyard_api.domain.teardown.limits import ON_BLOCKED
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.actions import ActionRecord, DescribedAction
+from shipyard_api.usecases.actions import names
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import ActionWithSteps, DescribeAction
@@ -105,8 +101,7 @@ class Actions:
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "action_v1")
         name = action_name(body["name"])
-        require(req, f"workflow_orchestrator:action_{name}")
-        _require_for(req, body.get("parameters") or {})
+        _require_for(req, name, body.get("parameters") or {})
         request = ActionRequest(
             name,
             parameters(name, body),
@@ -210,8 +205,7 @@ class Control:
             require(req, "workflow_orchestrator:create_action")
             old = self._control.action(action_id)
             if is_listed(old.name):
-                require(req, f"workflow_orchestrator:action_{old.name}")
-            _require_for(req, old.parameters)
+                _require_for(req, old.name, old.parameters)
             may = force and may_override(req)
             new = self._retry(action_id, req.context.caller, agreement(req), force=force, may_override_holds=may)
             _created(req, resp, new, {})
@@ -233,13 +227,10 @@ def _reason(req: falcon.Request) -> str:
     return written
 
 
-def _require_for(req: falcon.Request, parameters: JsonObject) -> None:
-    """Raise Forbidden unless the caller satisfies the rule of a parameter that has one."""
-    if parameters.get(ON_BLOCKED) == OnBlocked.DELETE.value:
-        require(req, DELETE_RULE)
-    if COMMAND in parameters:
-        # Who may run any command may do no more than who writes the tasks.
-        require(req, f"{SOFTWARE_PREFIX}update_graph")
+def _require_for(req: falcon.Request, name: ActionName, written: JsonObject) -> None:
+    """Raise Forbidden unless the caller satisfies the rule of the action, and of each parameter that has one."""
+    for right in names.rights(name, written):
+        require(req, right)
 
 
 def _created(req: falcon.Request, resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any]) -> None:

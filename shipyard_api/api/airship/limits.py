@@ -9,10 +9,8 @@ import falcon.asgi
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import parse_json, read_json_body
 from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.domain.policy import DELETE_BLOCKED
 from shipyard_api.usecases.actions.limits import ActionLimits
-
-DELETE_RULE = "workflow_orchestrator:action_delete_blocked"
-"""Who may let a drain delete pods that a budget keeps."""
 
 
 class Limits:
@@ -39,6 +37,6 @@ class Limits:
 
     def _patch(self, req: falcon.Request, resp: falcon.Response, sent: bytes, action_id: str) -> None:
         written = parse_json(req.path, sent)
-        may_delete = may(req, DELETE_RULE)
+        may_delete = may(req, DELETE_BLOCKED)
         changed = self._limits.change(action_id, written, req.context.caller, may_delete=may_delete)
         resp.media = dict(changed.parameters())

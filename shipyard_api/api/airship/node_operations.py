@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.statuses import error_status
 from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Policy, may
@@ -24,6 +23,7 @@ from shipyard_api.domain.node_operations import (
     Reason,
     refused,
 )
+from shipyard_api.domain.policy import DELETE_BLOCKED
 from shipyard_api.domain.teardown.etcd_health import Health, health, health_details
 from shipyard_api.usecases.node_operations.etcd_health import EtcdHealth
 from shipyard_api.usecases.node_operations.operate import Call, OperateNodes, OperationRefused
@@ -95,7 +95,7 @@ class OneNode:
                     message = f"The body must be a design reference in JSON: {wrong.data['detail']}."
                 raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
         call = Call(self._operation, node, _query(req), body)
-        return self._operate.begin(call, req.context.caller, may_delete=may(req, DELETE_RULE))
+        return self._operate.begin(call, req.context.caller, may_delete=may(req, DELETE_BLOCKED))
 
 
 class EtcdHealthStatuses:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from shipyard_api.actions.action import Action, Case, Check, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
-from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Revision, secret_texts
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
@@ -113,7 +112,7 @@ class CheckAction:
             return checked
         heads = heads or self.designs.heads()
         committed = revision or committed_revision(heads)
-        inputs = ActionInputs(revision=committed or 0)
+        inputs = checked.case.action.frozen(revision=committed or 0)
         case = replace(checked.case, heads=heads, committed=committed, inputs=inputs)
         return replace(checked, case=self._admit(case, case.action.admission))
 
@@ -190,8 +189,8 @@ class CheckAction:
 
     def holds(self, tx: Transaction, checked: Checked) -> Sequence[Hold]:
         """Return the active holds that forbid what the action would do to its nodes."""
-        works = ACTIONS[checked.request.name].works
-        holds = [hold for hold in tx.holds.active() if hold.forbids(works)]
+        work = ACTIONS[checked.request.name].work
+        holds = [hold for hold in tx.holds.active() if hold.forbids(work)]
         nodes = self._nodes_of(checked) if holds else ()
         return [hold for hold in holds if hold.node in nodes]
 
@@ -230,7 +229,7 @@ class CheckAction:
             heads=_NO_HEADS,
             committed=None,
             allows_commits=_allows_intermediate_commits(request, action, parameters),
-            inputs=ActionInputs(),
+            inputs=action.frozen(),
             refusal=refused,
             may_pass_policy=request.may_pass_policy,
         )

@@ -191,7 +191,7 @@ class ControlAction:
 
 
 def _inputs(tx: Transaction, action: ActionRecord) -> ActionInputs:
-    return ActionInputs.from_json(tx.actions.inputs(action.id))
+    return ACTIONS[action.name].frozen.from_json(tx.actions.inputs(action.id))
 
 
 def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[ActionInputs, list[NodeName]]:
@@ -264,8 +264,8 @@ def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Se
     be one of them.
     """
     kept = kept if _inputs(tx, old).software is None else ()
-    works = ACTIONS[old.name].works
-    holds = [hold for hold in tx.holds.active() if hold.node not in kept and hold.forbids(works)]
+    work = ACTIONS[old.name].work
+    holds = [hold for hold in tx.holds.active() if hold.node not in kept and hold.forbids(work)]
     touched = _touched(tx, old, kept) if holds else ()
     return [hold for hold in holds if touched is None or hold.node in touched]
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.json_types import JsonObject
 
 
 def listed() -> Sequence[ActionName]:
@@ -14,6 +15,11 @@ def listed() -> Sequence[ActionName]:
 def takes(name: ActionName, parameter: str) -> bool:
     """Return whether the action knows the parameter."""
     return parameter in ACTIONS[name].knows
+
+
+def rights(name: ActionName, written: JsonObject) -> Sequence[str]:
+    """Return the policy rules of callers who create the action with these parameters, as they are written."""
+    return ACTIONS.rights(name, written)
 
 
 def named(written: str) -> ActionName | None:

@@ -31,7 +31,7 @@ def test_a_class_forbids_its_own_work_alone_and_the_usual_one_forbids_everything
     ],
 )
 def test_which_classes_keep_an_action_from_a_node(name: str, forbidden_by: list[str]) -> None:
-    works = ACTIONS[ActionName(name)].works
+    works = ACTIONS[ActionName(name)].work
 
     assert [one.value for one in HoldClass if one.forbids(works)] == forbidden_by
 
