@@ -20,7 +20,7 @@ from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.holds import NodeWork
+from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
@@ -144,7 +144,8 @@ class Case:
     ``inputs``: what the action would work from, as far as it is known. ``findings``: those of its design, None if it
     was not read. ``warnings``: for the caller, beside the action. ``version``: the one that ``target-revision`` names.
     ``commits``: those that no site action has used. ``steps``: the deploy steps of the nodes. ``refusal``: None while
-    nothing refuses the request. ``may_pass_policy``: whether ``force`` of this caller passes budgets and windows.
+    nothing refuses the request. ``may_pass_policy``: whether ``force`` of this caller passes budgets and windows;
+    ``may_override_holds``: the same of holds. ``held``: those that it overrides.
     """
 
     action: "Action"
@@ -160,6 +161,8 @@ class Case:
     steps: StepPlan = NO_STEPS
     refusal: ShipyardError | None = None
     may_pass_policy: bool = False
+    may_override_holds: bool = False
+    held: Sequence[Hold] = ()
 
     @property
     def site(self) -> SiteInputs:

@@ -14,7 +14,6 @@ from shipyard_api.domain.errors import InvalidDesign
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.ports.state.deploy_templates import TemplateId
@@ -57,7 +56,7 @@ def test_nodes_get_the_steps_that_their_templates_had_when_the_action_was_create
     with world.store().begin() as tx:
         tx.deploy_templates.delete(MIRROR_ID)
     control = ControlAction(world.store(), world.definitions(Checkpoints()), lambda: "1" * 26)
-    requested = SiteInputs.from_json(control.plan_retry(world.action, force=True).inputs).steps
+    requested = control.plan_retry(world.action, force=True).inputs.of_site.deploy_steps
     (plan,) = world.check().plan_steps.frozen(requested).nodes
     assert plan.nodes == ("n0", "n2", "n4")
     assert [str(step.key) for step in plan.steps] == ["raid.apply", "deploy.deploy"]

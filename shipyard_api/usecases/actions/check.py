@@ -1,9 +1,10 @@
 """Check a request for an action before it is stored (contract: shipyard-rest 6.4, shipyard-actions chapter 4)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.action import Action, Case, Check, DesignCheck
+from shipyard_api.actions.beside import beside, holds
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Revision, secret_texts
@@ -23,7 +24,6 @@ from shipyard_api.ports.schemas import Schemas
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.check_software import CheckSoftware
-from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_operations, refuse_stragglers
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
@@ -174,30 +174,14 @@ class CheckAction:
         except RenderingFailed as failed:
             return DesignCheck(findings=failed.findings)
 
-    def refuse_stragglers(self, tx: Transaction, checked: Checked) -> None:
-        """Raise Conflict if work of an earlier action still holds nodes of this one."""
+    def beside(self, tx: Transaction, checked: Checked) -> Checked:
+        """Return the request after the checks of what is at work beside it, and the holds that it overrides."""
         case = checked.case
-        if case is None or case.parameters.force or case.inputs.site is None:
-            return
-        if (case.action.on_site or case.site.targets) and (stragglers := tx.stragglers.open()):
-            refuse_stragglers(stragglers, self._nodes(case))
-
-    def refuse_operations(self, tx: Transaction, checked: Checked) -> None:
-        """Raise NodeOperationRunning if a single operation is at work on nodes of this action."""
-        if running := tx.actions.node_operations():
-            refuse_operations(running, checked.request.name, self._nodes_of(checked))
+        return replace(checked, case=beside(case, self, tx)) if case and not case.refusal else checked
 
     def holds(self, tx: Transaction, checked: Checked) -> Sequence[Hold]:
         """Return the active holds that forbid what the action would do to its nodes."""
-        work = ACTIONS[checked.request.name].work
-        holds = [hold for hold in tx.holds.active() if hold.forbids(work)]
-        nodes = self._nodes_of(checked) if holds else ()
-        return [hold for hold in holds if hold.node in nodes]
-
-    def refuse_held(self, tx: Transaction, checked: Checked) -> Sequence[Hold]:
-        """Return the holds that the request overrides. Raises NodesHeld and HoldsNotOverridden."""
-        force = bool(checked.parameters and checked.parameters.force)
-        return refuse_held(self.holds(tx, checked), force=force, may_override=checked.request.may_override_holds)
+        return holds(checked.case, self, tx) if checked.case else ()
 
     def shown(self, checked: Checked) -> JsonObject:
         """Return the parameters as everybody sees them; the inputs have the secret values."""
@@ -232,23 +216,9 @@ class CheckAction:
             inputs=action.frozen(),
             refusal=refused,
             may_pass_policy=request.may_pass_policy,
+            may_override_holds=request.may_override_holds,
         )
         return Checked(request, case, warnings)
-
-    def _nodes_of(self, checked: Checked) -> Collection[NodeName]:
-        """Return the nodes that must be free for the action.
-
-        A run of the task graph that names no nodes goes on without those that are held: their tasks fail.
-        """
-        case = checked.case
-        if case is None:
-            return ()
-        touched = self._nodes(case) if case.inputs.site and case.action.on_site else case.parameters.targets
-        return touched or case.parameters.named
-
-    def _nodes(self, case: Case) -> frozenset[NodeName]:
-        """Return the nodes that the action works on."""
-        return case.site.nodes(self.rendered.inventory(Revision(case.site.revision)))
 
 
 def _allows_intermediate_commits(request: ActionRequest, action: Action, parameters: Parameters) -> bool | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.actions.admission import windows_open
+from shipyard_api.actions.beside import refuse_held, refuse_operations, refuse_stragglers
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import (
@@ -36,12 +37,7 @@ from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement, by_plan
 from shipyard_api.usecases.actions.create import first_notes
-from shipyard_api.usecases.actions.preconditions import (
-    override,
-    refuse_held,
-    refuse_operations,
-    refuse_stragglers,
-)
+from shipyard_api.usecases.actions.preconditions import override
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
 
@@ -128,7 +124,7 @@ class ControlAction:
             new, kept = self._new(tx, record, caller, force=force)
             new = replace(new, software=software)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
-            refuse_operations(tx.actions.node_operations(), record.name, _touched(tx, record, kept))
+            refuse_operations(tx.actions.node_operations(), ACTIONS[record.name], _touched(tx, record, kept))
             return tx.actions.create(by_plan(tx, override(new, held), agreement, content, held, caller))
 
     def plan_retry(self, action_id: str, *, force: bool, may_override_holds: bool = False) -> RetryPlan:
@@ -148,7 +144,7 @@ class ControlAction:
                 _refuse_removed(tx, old, kept)
                 _refuse_overtaken(tx, old, force=force)
                 _refuse_stragglers(tx, old.name, kept, force=force)
-                refuse_operations(tx.actions.node_operations(), old.name, _touched(tx, old, kept))
+                refuse_operations(tx.actions.node_operations(), ACTIONS[old.name], _touched(tx, old, kept))
                 refuse_held(held, force=force, may_override=may_override_holds)
             except Conflict as conflict:
                 refusal = conflict

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.action import Case
+from shipyard_api.actions.beside import beside
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.inputs import ActionInputs
@@ -102,12 +103,12 @@ class CreateAction:
         content = self.planned(checked, frozen) if request.agreement.plan else None
         try:
             with self.store.begin() as tx:
-                if ACTIONS[request.name].exclusive:
+                if case.action.exclusive:
                     tx.actions.lock_creation()
-                    self.check.refuse_operations(tx, checked)
-                self.check.refuse_stragglers(tx, checked)
-                held = self.check.refuse_held(tx, checked)
-                new = by_plan(tx, override(new, held), request.agreement, content, held, caller)
+                case = beside(case, self.check, tx)
+                if case.refusal:
+                    raise case.refusal
+                new = by_plan(tx, override(new, case.held), request.agreement, content, case.held, caller)
                 action = tx.actions.create(new)
         except (Conflict, RequestKeyTaken):
             # The conflict may be this very request, sent twice at once.

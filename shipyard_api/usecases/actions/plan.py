@@ -12,7 +12,7 @@ from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.inputs import ActionInputs, teardown_inputs
 from shipyard_api.actions.software_steps import SOFTWARE, TESTS, no_plan
 from shipyard_api.actions.steps import pacing
-from shipyard_api.domain.actions import ActionId, ActionName, StepId, nodes_of_run
+from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.deploy_steps.planning import (
     NO_STEPS,
     PlannedNodes,
@@ -22,8 +22,8 @@ from shipyard_api.domain.deploy_steps.planning import (
     shared_steps,
 )
 from shipyard_api.domain.documents import Rendering, Revision, Version
-from shipyard_api.domain.error_kinds import Conflict, ShipyardError
-from shipyard_api.domain.errors import FirstStepFails, SiteActionRunning, VersionNotFound
+from shipyard_api.domain.error_kinds import ShipyardError
+from shipyard_api.domain.errors import FirstStepFails, VersionNotFound
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
@@ -245,20 +245,8 @@ class PlanAction:
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None, *, complete: bool) -> Checked:
         """Return the checks of the request, and of what blocks it at this moment. ``revision``: None for committed."""
         checked = self.check.with_peers(self.check(request, heads, revision), None if complete else _without_steps)
-        if checked.refusal:
-            return checked
-        try:
-            with self.store.begin() as tx:
-                self.check.refuse_operations(tx, checked)
-                self.check.refuse_stragglers(tx, checked)
-                self.check.refuse_held(tx, checked)
-                limits = {"software": checked.parameters.software} if checked.parameters else {}
-                nodes = nodes_of_run(limits)
-                if ACTIONS[request.name].exclusive and (running := tx.actions.running_site_action(nodes)):
-                    raise SiteActionRunning(*running)
-        except Conflict as conflict:
-            return checked.refused(conflict)
-        return checked
+        with self.store.begin() as tx:
+            return self.check.beside(tx, checked)
 
     def _foreseen(self, plan: Plan, parameters: Parameters | None = None) -> Plan:
         """Return the plan with what the checks of its first steps find, unless it is refused already."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shipyard_api.actions.beside import refuse_stragglers
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.node_operation import NODE_OPERATION
@@ -37,7 +38,6 @@ from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, UnknownRevision
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.usecases.actions.preconditions import refuse_stragglers
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.definition import Definition
