@@ -189,7 +189,7 @@ def stops(history: History) -> Breaches:
     """Nothing begins after an accepted stop, nor after the end of the action, once what was sent before has settled."""
     over = {one.action: one for one in [*history.of("action", "ok", "fail"), *history.of("stop", "ok")]}
     for one, node, action, _ in history.begins:
-        if (end := over.get(action)) and one.time > end.time + history.late:
+        if one.time > (end := over.get(action, one)).time + history.late and not history.restored(end.line, one.line):
             yield one.line, f"{one.operation} of {node} begins after the {end.operation} on line {end.line}"
 
 

@@ -288,6 +288,16 @@ def test_what_a_restored_database_has_lost_is_no_breach(tmp_path: Path) -> None:
     assert found(tmp_path, made.lines) == []
 
 
+def test_an_action_whose_end_was_lost_goes_on(tmp_path: Path) -> None:
+    made = right()
+    late = an_intent_after_the_end(made)
+    del late["epoch"]
+    assert {rule for _, rule in found(tmp_path, made.lines)} == {"stops"}
+    restore = {"process": "database", "operation": "restore", "type": "info", "time": late["time"]}
+    made.lines.insert(made.lines.index(late), restore)
+    assert found(tmp_path, made.lines) == []
+
+
 def test_a_phase_that_the_policy_begins_again_is_no_breach(tmp_path: Path) -> None:
     made = right()
     again = an_effect_twice(made)
