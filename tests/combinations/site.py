@@ -45,6 +45,7 @@ from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.promenade.simulator import PromenadeSimulator
 from shipyard_simulators.promenade.site import Outcome
 from shipyard_simulators.server import in_thread
+from tests import run_histories
 from tests.combinations.budgets import budget_of, kept_pod
 from tests.combinations.hosts import COMMANDS, GRAPH, Hosts, addresses
 from tests.combinations.model import TARGETED, Row
@@ -270,6 +271,7 @@ class Site:
             self.made = self.joined(parts.build(settings))
         self.store: Store = self.made.store
         self.database = self.store._engine
+        self.history = run_histories.in_virtual_time(self.database)
         self.cleanup.callback(self.database.dispose)
         tokens = launch.tokens(load({"DATABASE_URL": url}))
         self._tokens = tokens
@@ -484,6 +486,12 @@ class Site:
     def journal(self) -> str:
         """Return the events of the newest action, a line each."""
         return "\n".join(f"{one['at']} {one['step']} {one['kind']} {one['text']}" for one in self.events())
+
+    def breaches(self, name: str) -> list[str]:
+        """Return the rules that the history of all actions breaks, by the checker that anyone can run."""
+        peers = {self.peer.name: self.peer.events(), "kubernetes": self.cluster_events()}
+        header = {"made_by": "combinations", "provisioner": self.peer.name, "settle": SETTLE}
+        return run_histories.breaches(name, self.history, self.clock.now(), peers, **header)
 
     def close(self) -> None:
         self.cleanup.close()

@@ -183,6 +183,7 @@ def _play(url: str, row: Row, test: str, command: str) -> None:
             for left in retries if row["cured"] == "yes" or command == "crash" else ():
                 if not found and site.may_be_retried():
                     found = _retried(site, row, is_cured=True, left=left)
+            found = found or site.breaches(f"row {row_id(row)}")
         except AssertionError as error:
             found = [str(error)]
         journal = site.journal() if site.actions else ""
