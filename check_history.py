@@ -179,7 +179,7 @@ def phases_in_order(history: History) -> Breaches:
             place = phases.index(one.operation) if one.operation in phases else 0
             if one.effect and place and (node, phases[place - 1]) not in done:
                 yield one.line, f"{one.operation} of {node} begins, and its {phases[place - 1]} has not succeeded"
-            if one.effect and one.operation == "destroy":
+            if one.operation == "destroy" and "job" not in one.value:  # a job that is accepted has not touched it yet
                 done -= {(node, phase) for phase in phases}
             elif one.type == "ok":
                 done.add((node, one.operation))

@@ -298,6 +298,18 @@ def test_an_action_whose_end_was_lost_goes_on(tmp_path: Path) -> None:
     assert found(tmp_path, made.lines) == []
 
 
+@pytest.mark.parametrize(("kind", "is_touched"), [("", False), ("ok", True), ("fail", True)])
+def test_a_job_that_the_peer_lost_has_destroyed_nothing(tmp_path: Path, kind: str, is_touched: bool) -> None:
+    """Drydock accepts the destruction of a prepared machine, and forgets it before, or after, it has begun."""
+    made = right()
+    begun = first(made, "deploy", "invoke", process="maas", nodes=["n2"])
+    destroy = {"process": "drydock", "operation": "destroy", "nodes": ["n2"], "time": begun["time"]}
+    accepted = {**destroy, "type": "invoke", "effect": True, "value": {"job": "J"}, "entry": 1}
+    ended = [{**destroy, "type": kind, "entry": 2}] if kind else []
+    made.lines[made.lines.index(begun) : made.lines.index(begun)] = [accepted, *ended]
+    assert [rule for _, rule in found(tmp_path, made.lines)] == ["phases_in_order"] * is_touched
+
+
 def test_a_phase_that_the_policy_begins_again_is_no_breach(tmp_path: Path) -> None:
     made = right()
     again = an_effect_twice(made)
