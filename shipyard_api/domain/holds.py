@@ -33,9 +33,13 @@ class HoldKind(Enum):
 
 
 class NodeWork(Enum):
-    """What an effect or an action does to a node. ``OTHER``: tasks and labels."""
+    """What an effect or an action does to a node. ``OTHER``: tasks and labels.
+
+    ``PREPARATION``: one that undeploys a node that has failed. It is part of a deployment, and a teardown as well.
+    """
 
     DEPLOYMENT = "deployment"
+    PREPARATION = "preparation"
     TEARDOWN = "teardown"
     OTHER = "other"
 
@@ -57,7 +61,7 @@ class HoldClass(Enum):
         """Return whether work of which this is a part may not begin."""
         if self is HoldClass.ALL:
             return True
-        return _FORBIDS.get(self) in works
+        return not _FORBIDS.get(self, frozenset()).isdisjoint(works)
 
     @property
     def forbids_nothing(self) -> bool:
@@ -65,7 +69,15 @@ class HoldClass(Enum):
         return not self.forbids(list(NodeWork))
 
 
-_FORBIDS = {HoldClass.NO_DEPLOYMENT: NodeWork.DEPLOYMENT, HoldClass.NO_TEARDOWN: NodeWork.TEARDOWN}
+_FORBIDS = {
+    HoldClass.NO_DEPLOYMENT: frozenset({NodeWork.DEPLOYMENT, NodeWork.PREPARATION}),
+    HoldClass.NO_TEARDOWN: frozenset({NodeWork.TEARDOWN, NodeWork.PREPARATION}),
+}
+
+
+def work_on(work: NodeWork, *, has_failed: bool) -> NodeWork:
+    """Return what this work does to one of its nodes: a preparation undeploys only a node that has failed."""
+    return NodeWork.DEPLOYMENT if work is NodeWork.PREPARATION and not has_failed else work
 
 
 @dataclass(frozen=True, slots=True)

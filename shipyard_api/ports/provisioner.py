@@ -66,7 +66,8 @@ class Capabilities:
     """What a provisioner can do beyond the rest of the port, and its limits.
 
     ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
-    ``submit`` may be repeated. ``selects``: the provisioner evaluates selectors. ``limits``: what it refuses.
+    ``submit`` may be repeated. ``undeploys``: a preparation undeploys a node that has failed. ``selects``: the
+    provisioner evaluates selectors. ``limits``: what it refuses.
     ``runbook``: reads a runbook of this name for these deployed nodes, None if there is none. ``bios``: reads the
     settings of these nodes' boards, each by its name; ``firmware``: the versions of their components. A node that has
     none, or is unknown, is left out. ``health``: returns why each node is unhealthy, an empty text for a healthy one; a
@@ -75,6 +76,7 @@ class Capabilities:
 
     aborts: bool = False
     marks: bool = False
+    undeploys: bool = False
     selects: bool = False
     limits: ProvisionerLimits = NO_LIMITS
     runbook: Callable[[str, Collection[NodeName]], Runbook | None] | None = None

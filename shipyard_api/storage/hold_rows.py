@@ -8,8 +8,9 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from ulid import ULID
 
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, HoldId, HoldKind, NodeWork
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.facts.nodes import HELD
+from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, HoldId, HoldKind, NodeWork, work_on
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import tables as t
 
@@ -41,7 +42,17 @@ def guard(connection: sa.Connection, action: ActionId, nodes: Collection[NodeNam
     overridden = connection.execute(of_action).scalar() or ()
     query = sa.select(t.holds).where(*is_active(), t.holds.c.id.in_(held), t.holds.c.id.not_in(overridden))
     holds = [hold_from(row) for row in connection.execute(query.order_by(t.holds.c.node, t.holds.c.id))]
-    return [hold for hold in holds if hold.forbids([work])]
+    failed = _failed(connection, [hold.node for hold in holds]) if work is NodeWork.PREPARATION else ()
+    return [hold for hold in holds if hold.forbids([work_on(work, has_failed=hold.node in failed)])]
+
+
+def _failed(connection: sa.Connection, nodes: Collection[NodeName]) -> Collection[NodeName]:
+    """Return those of the nodes that failed in the last action that sent them anywhere."""
+    row = t.action_nodes.c
+    sent = sa.and_(row.status != NodeStatus.NOT_STARTED.value, row.reason.is_distinct_from(HELD))
+    query = sa.select(row.name, row.status).where(row.name.in_(nodes), sent).order_by(row.action_id)
+    last = {NodeName(one.name): one.status for one in connection.execute(query)}
+    return [node for node, status in last.items() if status == NodeStatus.FAILURE.value]
 
 
 def insert(connection: sa.Connection, new: Sequence[NewHold]) -> Sequence[Hold]:

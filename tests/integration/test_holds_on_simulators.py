@@ -14,7 +14,7 @@ from shipyard_api.domain.actions import RunState
 from shipyard_api.usecases.holds.health import PollHealth, ReportHealth
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.holds.windows import PlaceWindowHolds
-from tests.integration.test_policy_on_simulators import DONE, GATED, IN_WAVES, PolicySite
+from tests.integration.test_policy_on_simulators import DONE, GATED, IN_WAVES, ONE_A_RACK, PolicySite
 from tests.simulated_peers import PEERS, IronicPeer
 
 HELD, FAILED = ("failure", "held"), ("failure", "deploy")
@@ -71,6 +71,31 @@ def test_a_hold_keeps_from_its_node_what_its_class_says(site: PolicySite, case: 
     assert site.nodes() == {"n1": DONE, "n2": case.n2, "n3": case.n3}
     assert site.state() is case.state
     assert ("in no criteria or budget from now on: n2" in site.said()) is ("no_criteria" in case.classes)
+
+
+@pytest.mark.parametrize(
+    "site",
+    [pytest.param((peer, ONE_A_RACK), id=peer) for peer in ("ironic", "maas")],
+    indirect=True,
+)
+def test_a_failed_node_is_not_undeployed_while_a_hold_forbids_teardown(site: PolicySite) -> None:
+    site.begin()
+    site.fail(("n2",))
+    site.run()
+    assert site.nodes()["n2"] == FAILED
+    hold = site.ask("POST", "/nodes/n2/holds", {"reason": "its data", "class": "no_teardown"}, expect=201).json["id"]
+    site.cure()
+    site.settle()
+    assert site.retry().status_code == 201
+    site.run()
+    assert site.nodes()["n2"] == HELD, site.journal()
+    assert site.peer.destroyed() == []
+
+    site.ask("DELETE", f"/holds/{hold}", expect=200)
+    assert site.retry().status_code == 201
+    site.run()
+    assert site.state() is RunState.SUCCESS, site.journal()
+    assert [one.node for one in site.peer.destroyed()] == ["n2"]
 
 
 # Holds expire by the clock of the database, so the window is one of that clock.

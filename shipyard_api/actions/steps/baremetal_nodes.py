@@ -226,9 +226,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         return ITEM.touches(effect.start) if isinstance(effect, AcceptNodes) else effect.move.nodes
 
     def work(self, effect: Effect) -> NodeWork:
-        """Return a deployment; only the drain before a service takes nodes out."""
-        drains = isinstance(effect, SubmitMove) and effect.work.operation is Operation.DRAIN_NODES
-        return NodeWork.TEARDOWN if drains else NodeWork.DEPLOYMENT
+        """Return a deployment; the drain before a service takes nodes out, and a preparation may undeploy them."""
+        prepared = NodeWork.PREPARATION if self.provisioner.capabilities.undeploys else NodeWork.DEPLOYMENT
+        works = {Operation.DRAIN_NODES: NodeWork.TEARDOWN, Operation.PREPARE_NODES: prepared}
+        return works.get(effect.work.operation, NodeWork.DEPLOYMENT) if isinstance(effect, SubmitMove) else prepared
 
     def awaits(self, state: RolloutState, asked: Question | Effect) -> Awaited:
         """Return the provisioner, or the cluster if only nodes that join it are left."""

@@ -111,8 +111,9 @@ class IronicProvisioner:
         limits = replace(translate.LIMITS, no_rebuild=why)
         bios = partial(self._boards, client.bios, "name", "value")
         firmware = partial(self._boards, client.firmware, "component", "current_version")
-        able = Capabilities(aborts=True, marks=True, limits=limits, runbook=self._runbook, bios=bios)
-        self.capabilities = replace(able, firmware=firmware, health=health.reader(client, self._listing, unhealthy))
+        able = Capabilities(aborts=True, marks=True, undeploys=undo_failed, limits=limits, bios=bios)
+        able = replace(able, runbook=self._runbook, firmware=firmware)
+        self.capabilities = replace(able, health=health.reader(client, self._listing, unhealthy))
         self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive
         self._policy = NodePolicy(inspect, undo_failed, remove)

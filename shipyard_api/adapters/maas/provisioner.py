@@ -65,7 +65,6 @@ class MaasProvisioner:
     """
 
     name = SYSTEM
-    capabilities = Capabilities(aborts=True, marks=True, limits=translate.LIMITS)
 
     def __init__(
         self,
@@ -80,6 +79,8 @@ class MaasProvisioner:
         self._client = client
         self._inventory = inventory
         self._options = options or MachineOptions()
+        undeploys = self._options.rules.release_failed
+        self.capabilities = Capabilities(aborts=True, marks=True, undeploys=undeploys, limits=translate.LIMITS)
         self._lister = MachineLister(client, self._options.shown)
         self._now = now
         self._known_user = ""

@@ -12,7 +12,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 _TIMEOUT = "timeout"
 _QUEUE_TIMEOUT = "queue_timeout"
 _REFUSED = "refused"
-_HELD = "held"
+HELD = "held"
 _POLICY = "policy"
 
 
@@ -40,7 +40,7 @@ class NodesChanged(Fact, frozen=True):
     def reason(self) -> str | None:
         """Why the nodes failed or were not accepted, in one word of the wire; None if all is well."""
         if self.refused or self.held or self.withheld:
-            return _REFUSED if self.refused else _HELD if self.held else _POLICY
+            return _REFUSED if self.refused else HELD if self.held else _POLICY
         if self.status is not NodeStatus.FAILURE:
             return _QUEUE_TIMEOUT if self.timed_out else None
         return _TIMEOUT if self.timed_out else self.phase.value
@@ -63,7 +63,7 @@ class NodesChanged(Fact, frozen=True):
         flags = {
             "timed_out": reason in (_TIMEOUT, _QUEUE_TIMEOUT),
             "refused": reason == _REFUSED,
-            "held": reason == _HELD,
+            "held": reason == HELD,
             "withheld": reason == _POLICY,
         }
         return super().from_json({**stored, "reasons": stored.get("details", {}), **flags})

@@ -12,7 +12,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed
 from shipyard_api.domain.groups import Phase
-from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, HoldId, HoldKind, NodeWork
+from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, HoldId, HoldKind, NodeWork, work_on
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import Marker
@@ -103,8 +103,38 @@ def test_a_hold_of_a_class_keeps_only_its_work_from_the_node(
     assert hold.hold_class is hold_class
     for work in NodeWork:
         with store.begin() as tx:
-            expected = [hold] if hold_class.forbids([work]) else []
+            expected = [hold] if hold_class.forbids([work_on(work, has_failed=False)]) else []
             assert tx.turns.held(claim, [N1], work) == tx.items.held(claim, [N1], work) == expected
+
+
+@pytest.mark.parametrize(
+    ("ended", "has_failed"),
+    [
+        ([], False),
+        ([("failure", "deploy")], True),
+        ([("failure", "deploy"), ("not_started", None)], True),
+        ([("failure", "deploy"), ("failure", "held")], True),
+        ([("failure", "held")], False),
+        ([("failure", "deploy"), ("success", None)], False),
+        ([("success", None), ("failure", "prepare")], True),
+    ],
+    ids=str,
+)
+def test_no_failed_node_is_undeployed_under_a_hold_that_forbids_teardown(
+    store: Store, engine: sa.Engine, create: Create, ended: list[tuple[str, str | None]], has_failed: bool
+) -> None:
+    for number, (status, reason) in enumerate(ended):
+        row = {"action_id": create(str(number)), "name": N1, "status": status, "reason": reason}
+        with engine.begin() as connection:
+            connection.execute(t.action_nodes.insert(), {**row, "groups": [], "updated_at": PAST})
+            connection.execute(t.actions.update().values(state="failed", ended_at=PAST))
+    claim = claimed(store, create("now"))
+    with store.begin() as tx:
+        hold = tx.holds.place(NewHold(N1, HoldKind.OPERATOR, "disk", "ann", None, HoldClass.NO_TEARDOWN)).hold
+
+    with store.begin() as tx:
+        assert tx.turns.held(claim, [N1, N2], NodeWork.PREPARATION) == ([hold] if has_failed else [])
+        assert tx.turns.held(claim, [N1], NodeWork.DEPLOYMENT) == []
 
 
 def test_a_muted_node_does_not_count_as_failed_or_late(store: Store, engine: sa.Engine, create: Create) -> None:

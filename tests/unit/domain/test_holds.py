@@ -5,7 +5,7 @@ from itertools import chain, combinations
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.holds import Hold, HoldClass, HoldId, HoldKind, NodeWork
+from shipyard_api.domain.holds import Hold, HoldClass, HoldId, HoldKind, NodeWork, work_on
 from shipyard_api.domain.nodes import NodeName
 from tests.unit.tables import every_row
 
@@ -16,9 +16,15 @@ ANY = [set(works) for works in chain.from_iterable(combinations(NodeWork, size) 
 def test_a_class_forbids_its_own_work_alone_and_the_usual_one_forbids_everything(works: set[NodeWork]) -> None:
     assert {one for one in HoldClass if one.forbids(works)} == {
         HoldClass.ALL,
-        *([HoldClass.NO_DEPLOYMENT] if NodeWork.DEPLOYMENT in works else []),
-        *([HoldClass.NO_TEARDOWN] if NodeWork.TEARDOWN in works else []),
+        *([HoldClass.NO_DEPLOYMENT] if works & {NodeWork.DEPLOYMENT, NodeWork.PREPARATION} else []),
+        *([HoldClass.NO_TEARDOWN] if works & {NodeWork.TEARDOWN, NodeWork.PREPARATION} else []),
     }
+
+
+def test_a_preparation_is_a_teardown_only_of_a_node_that_has_failed() -> None:
+    assert work_on(NodeWork.PREPARATION, has_failed=True) is NodeWork.PREPARATION
+    assert work_on(NodeWork.PREPARATION, has_failed=False) is NodeWork.DEPLOYMENT
+    assert [work_on(one, has_failed=True) for one in NodeWork] == list(NodeWork)
 
 
 @every_row(
