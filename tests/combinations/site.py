@@ -148,9 +148,13 @@ def reason_of(node: str) -> str:
 
 
 class Site:
-    """All that a row needs, with its site deployed unless the row deploys it. ``names``: the nodes of its design."""
+    """All that a row needs, with its site deployed unless the row deploys it.
+
+    ``names``: the nodes of its design. ``of_etcd``: the members of its etcd cluster, some of which run on nodes.
+    """
 
     names: Sequence[str] = NODES
+    of_etcd: Sequence[str] = MEMBERS
 
     def __init__(self, url: str, row: Row) -> None:
         self.row, self.cleanup = row, ExitStack()
@@ -183,7 +187,7 @@ class Site:
             simulator = KubernetesSimulator(self.scenario({}), clock=self.clock.of_peers())
             self.apiserver = enter(near(simulator))
         if row["etcd"] == "members":
-            self.members = enter(in_thread(EtcdSimulator(names=MEMBERS, clock=self.clock.of_peers())))
+            self.members = enter(in_thread(EtcdSimulator(names=self.of_etcd, clock=self.clock.of_peers())))
         self.promenade: PromenadeSimulator | None = None
         if row["cluster"] == "promenade":
             self.promenade = enter(near(PromenadeSimulator(self.scenario({}), clock=self.clock.of_peers())))

@@ -119,7 +119,7 @@ def plan_of(seed: int, provisioner: str = "") -> Plan:
 
 
 def _peers(random: Random, provisioner: str) -> Row:
-    """Return what else the site has: a cluster, a task graph, deploy templates, a design store of its own."""
+    """Return what else the site has: a cluster, etcd members, a task graph, templates, a design store of its own."""
     chosen = {
         "cluster": random.choice(("none", "kubernetes")),
         "software": random.choice(("none", "none", "runs")),
@@ -129,6 +129,10 @@ def _peers(random: Random, provisioner: str) -> Row:
     }
     if provisioner == "ironic":
         chosen |= {"templates": random.choice(("none", "requested")), "burn_in": random.choice(("no", "no", "yes"))}
+    if chosen["cluster"] == "none":
+        chosen["cluster"] = random.choice(("none", "none", "promenade"))
+    elif random.random() < 0.5:
+        chosen["etcd"] = "members"
     return chosen
 
 
@@ -159,14 +163,15 @@ def _policy(random: Random) -> Mapping[str, Any]:
 def _later_actions(random: Random, nodes: Sequence[str], row: Row) -> Sequence[tuple[str, Mapping[str, Any]]]:
     """Return what follows the deployment of the site; "commit" is a new design."""
     kinds = ["redeploy", "redeploy", "update", "again"]
-    kinds += ["remove", "relabel"] if row["cluster"] == "kubernetes" else []
+    kinds += ["remove"] if row["cluster"] != "none" else []
+    kinds += ["relabel"] if row["cluster"] == "kubernetes" else []
     kinds += ["service", "rebuild"] if row["templates"] == "requested" else []
     kinds += ["software"] if row["software"] == "runs" else []
     actions: list[tuple[str, Mapping[str, Any]]] = []
     for number in range(random.choice((0, 1, 1, 2, 3))):
         named = {"target_nodes": ",".join(sorted(random.sample(list(nodes), random.randint(1, min(2, len(nodes))))))}
         drained = {**named, "force": "true"}
-        if row["cluster"] == "kubernetes":
+        if row["cluster"] != "none":
             drained |= {"drain-timeout": 60, "grace-period": 10}
         match random.choice(kinds):
             case "redeploy":

@@ -17,6 +17,7 @@ from tests.world import KilledError
 
 Value = Mapping[str, Any]
 SOON = 5.0
+MOST_STATEMENTS = 40  # that a request runs; a shorter one is answered, and the next one is killed
 
 
 def _kill(_world: World, _value: Value, _worker: Worker | None) -> None:
@@ -37,6 +38,7 @@ def _freeze(world: World, value: Value, worker: Worker | None) -> None:
 
 def _answers(world: World, value: Value, _worker: Worker | None) -> None:
     world.peer.play(value["faults"])
+    world.mistreats_until = world.clock.seconds + value["seconds"]
     world.later(value["seconds"], lambda: world.peer.play(()))
 
 
@@ -121,6 +123,11 @@ def _api_answer_lost(world: World, _value: Value, _worker: Worker | None) -> Non
     world.unheard += 1
 
 
+def _api_killed(world: World, _value: Value, _worker: Worker | None) -> None:
+    """Let the API process end within the next request that writes, at one of its statements."""
+    world.ends_within.append(world.dice.randint(0, MOST_STATEMENTS))
+
+
 def _anothers_task(world: World, value: Value, _worker: Worker | None) -> None:
     """Let somebody else send Drydock a task for some nodes."""
     nodes = world.names[: max(1, round(value["share"] * len(world.names)))]
@@ -163,5 +170,6 @@ STRIKES: Mapping[str, Strike] = {
     "restore": _restore,
     "dump": _dump,
     "api answer lost": _api_answer_lost,
+    "api killed": _api_killed,
     "another's task": _anothers_task,
 }

@@ -18,13 +18,15 @@ from typing import Any
 from unittest.mock import patch
 
 from falcon.testing import Result
+from sqlalchemy import event
 
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.adapters.procrastinate.wakeup import QUEUE
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.teardown.etcd_documents import GENESIS
+from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
+from shipyard_api.http import client
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import histories
 from shipyard_api.storage.unit_of_work import Store, Transaction
@@ -151,12 +153,16 @@ class World(Site):
     def __init__(self, url: str, plan: Plan, strikes: Mapping[str, Strike]) -> None:
         self.strikes = strikes
         self.plan, self.names = plan, list(plan.nodes)
+        self.of_etcd = [*self.names[:2], "x1", "x2", "x3"]
         self.dice = Random(f"world {plan.seed}")
         self.complaints: list[str] = []
         self.accepted: list[str] = []
         self.armed: list[tuple[int, Deed]] = []  # faults that strike after so many further checkpoints
         self.struck: list[str] = []
         self.unheard = 0  # answers of the API that no operator will hear
+        self.ends_within: list[int] = []  # after so many statements the API process ends, once for each
+        self.is_asking = False  # whether the API is at work on a request that writes
+        self.mistreats_until = 0.0  # the provisioner answers wrongly
         self.acting: Worker | None = None
         self.is_full = False
         self.foreign: set[str] = set()  # jobs at the provisioner of somebody else
@@ -178,8 +184,8 @@ class World(Site):
         enter = self.cleanup.enter_context
         enter(decided(self.plan.seed, clock.now))
         enter(patch.object(maas, "_LOOK_EVERY", 1e6))
-        for module in (replication, prune):
-            enter(patch.object(module, "time", SimpleNamespace(monotonic=clock.monotonic)))
+        for module in (replication, prune, client):
+            enter(patch.object(module, "time", SimpleNamespace(monotonic=clock.monotonic, sleep=clock.advance)))
         for calls, call in ((near_peers.BEFORE, self._cut), (near_peers.AFTERWARDS, clock.rest)):
             calls.append(call)
             self.cleanup.callback(calls.remove, call)
@@ -210,6 +216,8 @@ class World(Site):
     def _wire(self, url: str) -> None:
         super()._wire(url)
         self.history = TorturedHistory(self.database, self.of_site)
+        event.listen(self.database, "before_cursor_execute", self._statement)
+        self.cleanup.callback(event.remove, self.database, "before_cursor_execute", self._statement)
         self.workers = [Worker(self, f"worker-{number + 1}") for number in range(self.plan.workers)]
         for worker in self.workers:
             worker.start()
@@ -226,6 +234,9 @@ class World(Site):
             "physical_provisioner": {**plan.section, **burn_in},
             "kubernetes": {"node_status_interval": 30, "node_status_timeout": 120},
         }
+        if self.members:
+            etcd = {"name": "kubernetes-etcd", "endpoints": list(self.members.endpoints)}
+            further.append(document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [etcd]}))
         if self.apiserver:
             further.append(document(GENESIS, "genesis", {"hostname": "n00"}))
         if row["templates"] == "requested":
@@ -393,19 +404,37 @@ class World(Site):
         self.later(seconds, do)
 
     def ask(self, method: str, path: str, body: Any = None, *, expect: int | None = None, key: str = "") -> Result:
-        """Send a request to the API; a server's error is right only while nothing can be written.
+        """Send a request to the API, and again if its process ends within it.
 
-        ``key``: the Idempotency-Key.
+        A server's error is right only while nothing can be written, or the provisioner answers wrongly. ``key``: the
+        Idempotency-Key.
         """
         headers = {"Idempotency-Key": key} if key else {}
         sent = body if isinstance(body, bytes) else json.dumps(body) if body is not None else None
         if body is not None:
             headers["Content-Type"] = "application/x-yaml" if isinstance(body, bytes) else "application/json"
-        answer = self.client.simulate_request(method, f"{API}{path}", body=sent, headers=headers)
+        answer = None
+        while answer is None:
+            self.is_asking = method != "GET"
+            try:
+                answer = self.client.simulate_request(method, f"{API}{path}", body=sent, headers=headers)
+            except KilledError:
+                self.history.add("api", "ended", "info", value={"method": method, "path": path})
+            finally:
+                self.is_asking = False
         said = f"{method} {path}: {answer.status_code} {answer.text}"
-        assert answer.status_code < 500 or not self.has_database, said
+        excused = not self.has_database or self.clock.seconds < self.mistreats_until
+        assert answer.status_code < 500 or excused, said
         assert expect in (None, answer.status_code), said
         return answer
+
+    def _statement(self, *_: Any) -> None:
+        """Let the API process end before a statement, if it is to."""
+        if self.is_asking and self.ends_within:
+            self.ends_within[0] -= 1
+            if self.ends_within[0] < 0:
+                self.ends_within.pop(0)
+                raise KilledError
 
     # Faults.
 
