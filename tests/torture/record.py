@@ -26,6 +26,15 @@ commit give the same history, byte for byte.
 ./dev torture --seed 7 --history run.jsonl
 ```
 
+A scheduled job plays new seeds for hours; SIGTERM ends it after its seed. The first seed is a number that no run had:
+
+```sh
+./dev torture --seed 100000 --hours 8 --record --failed DIRECTORY
+```
+
+`--failed` keeps the plan, the complaints and the history of each seed that fails. Play such a seed again, on the same
+commit, with `./dev torture --seed N --verbose`.
+
 The tool has written this page from the record of the runs below. [What survives](explanation/what-survives.md) lists
 the faults, and the tests with real processes.
 """

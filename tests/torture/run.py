@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -107,6 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--provisioner", choices=["drydock", "ironic", "maas"], default="")
     parser.add_argument("--without", default="", help="leave these kinds of faults out, divided by commas")
     parser.add_argument("--history", type=Path, help="write the history of the last seed into this file")
+    parser.add_argument("--failed", type=Path, help="keep the histories of seeds that fail in this directory")
     parser.add_argument("--record", action="store_true", help="add the run to the record, and write docs/torture.md")
     parser.add_argument("--page", action="store_true", help="write docs/torture.md from the record, and play nothing")
     parser.add_argument("--verbose", action="store_true", help="print the plan and the story of each seed")
@@ -125,19 +128,43 @@ def main(arguments: list[str] | None = None) -> int:
 def _seeds(url: str, given: argparse.Namespace) -> int:
     """Play seeds, one after another; print what came of each, and of all of them."""
     began, total = time.monotonic(), Total(commit(), given.seed)
-    while total.seeds < given.seeds or time.monotonic() - began < given.hours * HOUR:
-        plan = plan_of(given.seed + total.seeds, given.provisioner)
-        left = [deed for deed in plan.faults if deed.kind not in given.without.split(",")]
-        result = played(url, replace(plan, faults=left))
-        _count(total, result)
-        _print(result, verbose=given.verbose)
-        if given.history:
-            given.history.write_text(result.text, encoding="utf-8")
+    with ended_by_signals() as is_ended:
+        while total.seeds < given.seeds or time.monotonic() - began < given.hours * HOUR:
+            if is_ended.is_set():
+                break
+            _seed(url, given, total)
     if total.seeds > 1:
         print(total, flush=True)
     if given.record:
         keep(total)
     return 1 if total.failed else 0
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[threading.Event]:
+    """Let Ctrl-C and SIGTERM end the run after its seed, so that what it played is recorded."""
+    ended = threading.Event()
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _seed(url: str, given: argparse.Namespace, total: Total) -> None:
+    """Play the next seed; print what came of it."""
+    plan = plan_of(given.seed + total.seeds, given.provisioner)
+    left = [deed for deed in plan.faults if deed.kind not in given.without.split(",")]
+    result = played(url, replace(plan, faults=left))
+    _count(total, result)
+    _print(result, verbose=given.verbose)
+    if given.history:
+        given.history.write_text(result.text, encoding="utf-8")
+    if given.failed and result.complaints:
+        given.failed.mkdir(parents=True, exist_ok=True)
+        (given.failed / f"{plan.seed}.jsonl").write_text(result.text, encoding="utf-8")
+        (given.failed / f"{plan.seed}.txt").write_text("\n".join([str(plan), *result.complaints]), encoding="utf-8")
 
 
 def _count(total: Total, result: Played) -> None:

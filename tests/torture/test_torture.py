@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from unittest.mock import patch
+
+import pytest
 
 from shipyard_api.workflow.attempts import Attempts
 from tests.conftest import ROOT
 from tests.torture.faults import KINDS, SURVIVED, NotHere
 from tests.torture.plan import Deed, plan_of
 from tests.torture.record import PAGE, page, read
-from tests.torture.run import played
+from tests.torture.run import ended_by_signals, played
 from tests.torture.strikes import STRIKES
 
 TABLE = ROOT / "docs" / "explanation" / "what-survives.md"
@@ -42,6 +45,16 @@ def test_a_worker_that_sends_again_without_looking_is_found(database_url: str) -
     with patch.object(Attempts, "_find", lambda *_: None):
         found = played(database_url, replace(plan, faults=kills, actions=plan.actions[:1], operators=[]))
     assert {complaint.split(": ")[1] for complaint in found.complaints} == {"effects_once"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_after_its_seed(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with ended_by_signals() as is_ended:
+        assert not is_ended.is_set()
+        signal.raise_signal(number)
+        assert is_ended.is_set()
+    assert signal.getsignal(number) is before
 
 
 def test_the_page_is_written_from_the_record() -> None:
