@@ -22,6 +22,9 @@ from shipyard_api.storage.unit_of_work import connect
 from tests.one_action import seconds_until_due
 from tests.redeploy_world import RedeployWorld
 from tests.software_world import SoftwareWorld
+from tests.torture.history import TorturedHistory
+from tests.torture.judge import breaches
+from tests.world import SETTLE
 
 _numbers = itertools.count(1)
 
@@ -62,8 +65,13 @@ class Shifted:
         return getattr(self.clock, name)
 
 
-def deliver(world: Any) -> bool:
-    """Deliver what is due next; return whether the action goes on."""
+def _engine(world: Any) -> sa.Engine:
+    found: sa.Engine = world.engine() if callable(world.engine) else world.engine
+    return found
+
+
+def deliver(world: Any, history: TorturedHistory | None = None) -> bool:
+    """Deliver what is due next, and read what it left; return whether the action goes on."""
     worker = world.worker()
     worker.run(world.action)
     if isinstance(world, SoftwareWorld):
@@ -75,17 +83,24 @@ def deliver(world: Any) -> bool:
         ended, pause = world.state() in ENDED, world.pause()
     else:
         ended, pause = world.stands()
+    if history:
+        history.read()
     if not ended:
         world.clock.advance(max(pause, 0.01))
     return not ended
 
 
-def lose(world: Any, dice: Random, copies: list[str], *, sign: bool) -> str:
+def lose(world: Any, dice: Random, copies: list[str], history: TorturedHistory, *, sign: bool) -> str:
     """Play to a checkpoint, and then some turns that are lost; return what was done."""
-    kept = sum(1 for _ in range(dice.randint(0, 12)) if deliver(world))
+    kept = sum(1 for _ in range(dice.randint(0, 12)) if deliver(world, history))
     keep(world, copies)
-    lost = sum(1 for _ in range(dice.randint(0, 30)) if deliver(world))
+    numbers = history.numbers
+    lost = sum(1 for _ in range(dice.randint(0, 30)) if deliver(world, history))
+    world.clock.advance(0.001)  # the loss has a time of its own, after what was read before it
+    history.losing()
     forget(world, copies, sign=sign)
+    history.moved(_engine(world))
+    history.restored(numbers)
     ahead = dice.choice((0, 0, 3600, -3600))
     later = dice.choice((0, 0, 0, 3600))
     world.clock.advance(later)  # peers go on meanwhile
@@ -99,7 +114,7 @@ def lose(world: Any, dice: Random, copies: list[str], *, sign: bool) -> str:
 
 def keep(world: Any, copies: list[str]) -> None:
     """Copy the database as it is now."""
-    world.engine().dispose() if callable(world.engine) else world.engine.dispose()
+    _engine(world).dispose()
     copies.append(copied(world.url))
 
 
@@ -113,7 +128,7 @@ def forget(world: Any, copies: list[str], *, sign: bool = True) -> None:
     if isinstance(world, SoftwareWorld):
         world.engine.dispose()
         world.engine = connect(world.url, pool_size=3)
-    with (world.engine() if callable(world.engine) else world.engine).begin() as connection:
+    with _engine(world).begin() as connection:
         # Rows of the creation have times of the database's clock, which runs; the world's stands still.
         for table, column in (("journal", "at"), ("actions", "created_at")):
             values = {"start": world.clock.now() - timedelta(hours=6), "now": world.clock.now()}
@@ -121,9 +136,21 @@ def forget(world: Any, copies: list[str], *, sign: bool = True) -> None:
 
 
 def play(world: Any, dice: Random, copies: list[str], *, sign: bool = True) -> str:
-    """Lose the end of the history once or twice, and go on to the end; return what was done."""
-    said = [lose(world, dice, copies, sign=sign) for _ in range(dice.choice((1, 1, 1, 2)))]
+    """Lose the end of the history once or twice, and go on to the end; return what was done.
+
+    Anyone's checker judges the history of the run, unless its database came to have another time than its peers.
+    """
+    history = TorturedHistory(_engine(world), world.clock, has_clock=False)
+    said = "; ".join(lose(world, dice, copies, history, sign=sign) for _ in range(dice.choice((1, 1, 1, 2))))
     for _ in range(800):
-        if not deliver(world):
-            return "; ".join(said)
+        if not deliver(world, history):
+            if not isinstance(world.clock, Shifted):
+                found = _breaches(world, history)
+                assert not found, "\n".join([said, *found])
+            return said
     raise AssertionError(f"{said}: the action does not end")
+
+
+def _breaches(world: Any, history: TorturedHistory) -> list[str]:
+    peer = getattr(world, "peer", None)
+    return breaches(history.text({"settle": SETTLE}, {peer.name: peer.events()} if peer else {}, frozenset()))

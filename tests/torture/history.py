@@ -18,7 +18,7 @@ from shipyard_api.storage.run_history import (
     written,
 )
 from shipyard_simulators.record import entries as of_peer
-from tests.torture.clock import TorturedClock
+from tests.fakes.clock import FakeClock
 
 Numbers = tuple[tuple[int, int], ...]
 """The last entry that each loss has left, with the number of the loss."""
@@ -33,8 +33,8 @@ class TorturedHistory(RunHistory):
     ``_APART`` from those of the one before. ``added``: what was recorded beside tables and peers.
     """
 
-    def __init__(self, engine: sa.Engine, clock: TorturedClock) -> None:
-        super().__init__(engine)
+    def __init__(self, engine: sa.Engine, clock: FakeClock, *, has_clock: bool = True) -> None:
+        super().__init__(engine, has_clock=has_clock)
         self._clock, self._began = clock, clock.now()
         self.added: list[Entry] = []
         self.numbers: Numbers = ()
@@ -55,12 +55,18 @@ class TorturedHistory(RunHistory):
             items = {(row.action_id, row.step_id) for row in connection.execute(with_items)}
             new = sa.select(t.journal).where(lines.id > self._settled).order_by(lines.id)
             rows = [_journal_entry(row, items) for row in connection.execute(new)]
+        if not self._has_clock:
+            rows = [row if row["process"] != "api" else {**row, "at": at or self._clock.now()} for row in rows]
         numbered = {self._number(int(str(row["journal"]))): row for row in rows}
         # A copy may have rows that were read long ago, in a history since then.
         self._rows += [{**row, "journal": number} for number, row in numbered.items() if number not in self._known]
         self._known |= numbered.keys()
         self._settled = max(ids, default=0)
         self._readings.append(reading("journal", [*map(self._number, ids)], at or self._clock.now()))
+
+    def moved(self, engine: sa.Engine) -> None:
+        """Read another database from now on, which has taken the place of this one."""
+        self._engine = engine
 
     def losing(self) -> None:
         """Keep what tables say of actions that may not be in the history to come."""
