@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 import check_history
 from shipyard_api.storage.run_history import Entry, RunHistory, reading, written
+from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators import record
 
 KEPT = "SHIPYARD_HISTORIES"
@@ -30,6 +31,15 @@ def breaches(name: str, history: RunHistory, now: datetime, peers: Mapping[str, 
         with file.open("w", encoding="utf-8") as written_file:
             written_file.writelines(lines(history, now, peers, **more))
         return broken(file)
+
+
+def of_processes(name: str, url: str, peers: Mapping[str, Any], **more: Any) -> list[str]:
+    """Write the history of processes that have ended their work by now, as ``breaches``. ``url``: of their database."""
+    engine = connect(url, pool_size=1)
+    try:
+        return breaches(name, RunHistory(engine), datetime.now(UTC), peers, **more)
+    finally:
+        engine.dispose()
 
 
 def broken(file: Path) -> list[str]:

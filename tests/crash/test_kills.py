@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 from shipyard_api.storage import migrations
-from shipyard_api.storage.run_history import Entry, RunHistory
+from shipyard_api.storage.run_history import Entry
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
 from tests import run_histories
@@ -244,12 +244,10 @@ def check(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
     assert {name for _phase, name in begun} == {
         name for name, (status, _reason) in found[2].items() if status != "not_started"
     }
-    engine, settle = connect(f"{head}/troubled_run"), float(SHORT["SHIPYARD_ENGINE_SETTLE_SECONDS"])
+    settle = float(SHORT["SHIPYARD_ENGINE_SETTLE_SECONDS"])
     header = {"made_by": "crash", "provisioner": trial.provisioner, "seed": trial.seed, "settle": settle}
-    peers, now = {trial.provisioner: stand.events()}, datetime.now(UTC)
-    name = f"kills-{trial.seed}"
-    assert run_histories.breaches(name, RunHistory(engine), now, peers, more=happened, **header) == []
-    engine.dispose()
+    name, peers = f"kills-{trial.seed}", {trial.provisioner: stand.events()}
+    assert run_histories.of_processes(name, f"{head}/troubled_run", peers, more=happened, **header) == []
 
 
 def _begun(provisioner: str, events: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ import psycopg2
 import pytest
 import requests
 
-from tests import patroni
+from tests import patroni, run_histories
 from tests.crash.test_take_over import SCALE, Journal, design, judge, migrate
 from tests.patroni import Patroni
 from tests.stand import SHORT, Stand
@@ -61,6 +61,9 @@ def test_switch_overs_and_kills_do_nothing_twice(tmp_path: Path, synchronous: bo
                 assert stand.wait(action)["verdict"] == "success"
             notes = stand.request("GET", f"/actions/{action}?verbosity=5").text
             judge(stand, GROUPS)
+            if synchronous:  # otherwise intents were lost that nobody has read
+                peers = {"drydock": stand.events()}
+                assert run_histories.of_processes("patroni", cluster.url, peers, made_by="crash") == []
         with closing(psycopg2.connect(cluster.url)) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT difference FROM histories ORDER BY number")
             differences = [difference for (difference,) in cursor.fetchall()]

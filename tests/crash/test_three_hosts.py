@@ -18,7 +18,7 @@ import requests
 
 from shipyard_api.wiring.settings import share_directory
 from shipyard_simulators.embedded_postgres.server import temporary
-from tests import hosts
+from tests import hosts, run_histories
 from tests.crash.test_take_over import Journal, design, judge, migrate
 from tests.hosts import Host, Net
 from tests.stand import Stand
@@ -131,6 +131,7 @@ def test_a_lost_host_costs_seconds(tmp_path: Path) -> None:
         until(lambda: here.tend() or stand.action(action)["verdict"] is not None, every=0.5)
         assert stand.action(action)["verdict"] == "success"
         judge(stand, GROUPS)
+        assert run_histories.of_processes("lost-hosts", here.url, {"drydock": stand.events()}, made_by="crash") == []
     print()
     for name, seconds in quiet.items():
         print(f"from a host that is {name} to progress: {', '.join(f'{one:.1f}' for one in sorted(seconds))} s")
