@@ -19,7 +19,7 @@ from shipyard_api.domain.deploy_steps.planning import NO_STEPS, StepPlan
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -136,24 +136,26 @@ class Desk(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A request with sound parameters on its way through the admission of its action.
+    """A request on its way through the admission of its action.
 
+    ``written``: its parameters as they were sent. ``parsed``: None if they are invalid, which refuses the request.
     ``committed``: the revision that counts as committed, None without one. ``allows_commits``: whether commits that no
     site action used are accepted; None if the caller did not say.
 
     ``inputs``: what the action would work from, as far as it is known. ``findings``: those of its design, None if it
-    was not read. ``warnings``: for the caller, beside the action. ``version``: the one that ``target-revision`` names.
-    ``commits``: those that no site action has used. ``steps``: the deploy steps of the nodes. ``refusal``: None while
-    nothing refuses the request. ``may_pass_policy``: whether ``force`` of this caller passes budgets and windows;
-    ``may_override_holds``: the same of holds. ``held``: those that it overrides.
+    was not read. ``warnings``: for the caller, beside the action: about the parameters first. ``version``: the one that
+    ``target-revision`` names. ``commits``: those that no site action has used. ``steps``: the deploy steps of the
+    nodes. ``refusal``: None while nothing refuses the request. ``may_pass_policy``: whether ``force`` of this caller
+    passes budgets and windows; ``may_override_holds``: the same of holds. ``held``: those that it overrides.
     """
 
     action: "Action"
-    parameters: Parameters
+    written: JsonObject
     heads: Heads
     committed: Revision | None
     allows_commits: bool | None
     inputs: ActionInputs
+    parsed: Parameters | None = None
     findings: Sequence[Finding] | None = None
     warnings: Sequence[Finding] = ()
     version: Version | None = None
@@ -163,6 +165,28 @@ class Case:
     may_pass_policy: bool = False
     may_override_holds: bool = False
     held: Sequence[Hold] = ()
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parsed parameters; the defaults if they are invalid."""
+        return self.parsed or self.action.parsed()
+
+    @property
+    def revision(self) -> Revision | None:
+        """What the action works from; None without documents."""
+        return Revision(self.inputs.revision) if self.inputs.revision else None
+
+    @property
+    def design(self) -> DesignCheck | None:
+        """The outcome of reading the design; None if it was not read."""
+        return None if self.findings is None else DesignCheck(self.inputs.site, self.findings)
+
+    @property
+    def overridden(self) -> JsonObject:
+        """Problems that the caller chose to override, for the log; empty if there are none."""
+        wrong = [finding.message for finding in errors(self.findings or ())]
+        problems = {"intermediate": list(self.commits), "errors": wrong}
+        return {name: found for name, found in problems.items() if found}
 
     @property
     def site(self) -> SiteInputs:

@@ -1,7 +1,7 @@
 """The stored form of states, effects and inputs: that of their fields (ADR 0038)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -128,14 +128,14 @@ class Flat(ByFields):
         known = {name: value for name, value in stored.items() if name not in cls.UNSTORED}
         for group in cls.GROUPS:
             known |= stored[group]
-        for name, (_, read) in cls.FORMS.items():
-            if name in known:
-                known[name] = read(known[name])
+        # They are put in as they are: the codec would copy them, and values that are shared would be so no more.
+        made: dict[str, Any] = {name: read(known.pop(name)) for name, (_, read) in cls.FORMS.items() if name in known}
         kind: Any = cls
         kinds = _part_kinds(kind)
         for name, sign in cls.PARTS.items():
-            known[name] = kinds[name].from_json(stored) if not sign or sign in stored else None
-        return convert(known, cls)
+            known[name] = made[name] = kinds[name].from_json(stored) if not sign or sign in stored else None
+        value: Any = convert(known, cls)
+        return replace(value, **made)  # type: ignore[no-any-return]  # of this class
 
 
 @cache

@@ -101,7 +101,7 @@ def test_templates_of_deployed_nodes_are_planned_as_what_they_are(worlds: Worlds
     world.provisioner.deployed = frozenset({NodeName("n0"), NodeName("n2")})
     message = "n0, n2: already deployed, so there is nothing to do; CUSTOM_MIRROR would need redeploy_server."
     check = world.check()
-    assert check.with_peers(check(REQUEST)).case.steps.findings == ()  # they were given exactly these steps
+    assert check.with_peers(check(REQUEST)).steps.findings == ()  # they were given exactly these steps
     with world.store().begin() as tx:
         other = tuple(replace(step, priority=step.priority + 1) for step in MIRROR.steps)
         tx.deploy_templates.replace(MIRROR_ID, replace(MIRROR, steps=other), {})
@@ -109,9 +109,9 @@ def test_templates_of_deployed_nodes_are_planned_as_what_they_are(worlds: Worlds
     checked = check.with_peers(check(REQUEST))
 
     assert checked.refusal is None
-    assert [one.message for one in checked.case.steps.findings] == [message]
-    assert [one.nodes for one in checked.case.steps.applied] == [("n4",)]
-    assert checked.case.steps.requested.keys() == {"n0", "n2", "n4"}
+    assert [one.message for one in checked.steps.findings] == [message]
+    assert [one.nodes for one in checked.steps.applied] == [("n4",)]
+    assert checked.steps.requested.keys() == {"n0", "n2", "n4"}
     create = CreateAction(world.store(), check, world.definitions(Checkpoints()), lambda: "2" * 26)
     action = create(replace(REQUEST, parameters={"force": True}), ANN).action.id
     with world.store().begin() as tx:
@@ -125,7 +125,7 @@ def test_the_provisioner_is_asked_only_if_a_template_is_for_a_node_of_the_action
 
     checked = world.check().with_peers(world.check()(REQUEST))
 
-    assert (checked.refusal, checked.case.steps.nodes) == (None, ())
+    assert (checked.refusal, checked.steps.nodes) == (None, ())
 
 
 def test_an_action_is_not_created_while_nobody_says_which_steps_its_nodes_support(worlds: Worlds) -> None:

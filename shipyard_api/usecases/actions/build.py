@@ -97,7 +97,7 @@ def build(
     return ActionUseCases(
         check_acceptance=check_acceptance,
         create=CreateAction(
-            store, check, definitions, new_id, plan.freeze, lambda checked, frozen: content_of(plan.of(checked, frozen))
+            store, check, definitions, new_id, plan.freeze, lambda case, frozen: content_of(plan.of(case, frozen))
         ),
         control=control,
         limits=ActionLimits(store),

@@ -4,14 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.action import Action, Case, Check, DesignCheck
-from shipyard_api.actions.beside import beside, holds
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Revision, secret_texts
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
 from shipyard_api.domain.errors import InvalidParameters, ParametersBreakSchema
-from shipyard_api.domain.findings import Finding, Level, errors
-from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.findings import Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import ALLOW_INTERMEDIATE_COMMITS, MISPLACED, VALUES, Parameters, misplaced, shown
@@ -21,7 +19,7 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.storage.unit_of_work import Store, Transaction
+from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.check_software import CheckSoftware
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -31,58 +29,6 @@ from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 
 _NO_HEADS = Heads(Revision(0), {})
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A request after its checks. ``case``: None if its parameters are invalid. ``findings``: about its parameters."""
-
-    request: ActionRequest
-    case: Case | None = None
-    findings: Sequence[Finding] = ()
-    invalid: ShipyardError | None = None
-
-    @property
-    def refusal(self) -> ShipyardError | None:
-        """Why the request may not become an action now, None if it may."""
-        return self.case.refusal if self.case else self.invalid
-
-    @property
-    def parameters(self) -> Parameters | None:
-        """The parsed parameters; None if they are invalid."""
-        return self.case.parameters if self.case else None
-
-    @property
-    def revision(self) -> Revision | None:
-        """What the action works from; None without documents."""
-        return Revision(self.case.inputs.revision) if self.case and self.case.inputs.revision else None
-
-    @property
-    def design(self) -> DesignCheck | None:
-        """The outcome of reading the design; None if it was not read."""
-        read = self.case is not None and self.case.findings is not None
-        return DesignCheck(self.case.inputs.site, self.case.findings or ()) if self.case and read else None
-
-    @property
-    def design_errors(self) -> Sequence[Finding]:
-        """Errors in the design. Without a refusal, the caller accepted them with ``continue-on-fail``."""
-        return errors(self.design.findings) if self.design else ()
-
-    @property
-    def warnings(self) -> Sequence[Finding]:
-        """What the caller should know beside the design's findings."""
-        return (*self.findings, *(self.case.warnings if self.case else ()))
-
-    @property
-    def overridden(self) -> JsonObject:
-        """Problems that the caller chose to override, for the log; empty if there are none."""
-        commits = list(self.case.commits) if self.case else []
-        problems = {"intermediate": commits, "errors": [finding.message for finding in self.design_errors]}
-        return {name: findings for name, findings in problems.items() if findings}
-
-    def refused(self, refusal: ShipyardError) -> "Checked":
-        """Return the same request with a refusal."""
-        return replace(self, case=self.case.refused(refusal)) if self.case else replace(self, invalid=refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +48,22 @@ class CheckAction:
     check_etcd: CheckEtcd
     cluster: Cluster | None = None
 
-    def __call__(self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None) -> Checked:
+    def __call__(self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None) -> Case:
         """Return what the action would work from, or why it is refused. No peer but the design's store is asked.
 
         ``heads`` are read unless given; ``revision`` replaces the committed one.
         """
-        checked = self._parse(request)
-        if checked.case is None or checked.refusal:
-            return checked
+        case = self._parse(request)
+        if case.refusal:
+            return case
         heads = heads or self.designs.heads()
         committed = revision or committed_revision(heads)
-        inputs = checked.case.action.frozen(revision=committed or 0)
-        case = replace(checked.case, heads=heads, committed=committed, inputs=inputs)
-        return replace(checked, case=self._admit(case, case.action.admission))
+        inputs = case.action.frozen(revision=committed or 0)
+        return self._admit(replace(case, heads=heads, committed=committed, inputs=inputs), case.action.admission)
 
-    def with_peers(self, checked: Checked, silent: Callable[[Case, PeerError], Case] | None = None) -> Checked:
+    def with_peers(self, case: Case, silent: Callable[[Case, PeerError], Case] | None = None) -> Case:
         """Return the request after the checks that ask peers. Raises ports.errors unless ``silent`` goes on."""
-        case = checked.case
-        return replace(checked, case=self._admit(case, case.action.asks_peers, silent)) if case else checked
+        return self._admit(case, case.action.asks_peers, silent)
 
     def _admit(
         self, case: Case, checks: Sequence[Check], silent: Callable[[Case, PeerError], Case] | None = None
@@ -174,31 +118,31 @@ class CheckAction:
         except RenderingFailed as failed:
             return DesignCheck(findings=failed.findings)
 
-    def beside(self, tx: Transaction, checked: Checked) -> Checked:
-        """Return the request after the checks of what is at work beside it, and the holds that it overrides."""
-        case = checked.case
-        return replace(checked, case=beside(case, self, tx)) if case and not case.refusal else checked
-
-    def holds(self, tx: Transaction, checked: Checked) -> Sequence[Hold]:
-        """Return the active holds that forbid what the action would do to its nodes."""
-        return holds(checked.case, self, tx) if checked.case else ()
-
-    def shown(self, checked: Checked) -> JsonObject:
+    def shown(self, case: Case) -> JsonObject:
         """Return the parameters as everybody sees them; the inputs have the secret values."""
-        written = checked.request.parameters
-        if VALUES not in written or checked.revision is None:
-            return written
-        return shown(written, secret_texts(self.rendered.of(checked.revision).secrets))
+        if VALUES not in case.written or case.revision is None:
+            return case.written
+        return shown(case.written, secret_texts(self.rendered.of(case.revision).secrets))
 
-    def _parse(self, request: ActionRequest) -> Checked:
-        """Return the request with its parsed parameters."""
-        faults = self.schemas.check(f"actions/{request.name}", dict(request.parameters))
-        if faults:
-            return Checked(request, findings=faults, invalid=ParametersBreakSchema(faults))
+    def _parse(self, request: ActionRequest) -> Case:
+        """Return the request with its parsed parameters, or refused."""
+        action = ACTIONS[request.name]
+        case = Case(
+            action=action,
+            written=request.parameters,
+            heads=_NO_HEADS,
+            committed=None,
+            allows_commits=None,
+            inputs=action.frozen(),
+            may_pass_policy=request.may_pass_policy,
+            may_override_holds=request.may_override_holds,
+        )
+        if faults := self.schemas.check(f"actions/{request.name}", dict(request.parameters)):
+            return replace(case, warnings=faults, refusal=ParametersBreakSchema(faults))
         try:
             parameters, warnings = ACTIONS.parse(request.name, request.parameters)
         except Invalid as invalid:
-            return Checked(request, findings=invalid.findings, invalid=invalid)
+            return replace(case, warnings=invalid.findings, refusal=invalid)
         refused: Invalid | None = None
         if warnings and request.strict:
             warnings = tuple(replace(warning, level=Level.ERROR) for warning in warnings)
@@ -206,19 +150,8 @@ class CheckAction:
         elif not parameters.force and (wrong := misplaced(warnings)):
             warnings = (*wrong, *(finding for finding in warnings if finding.name != MISPLACED))
             refused = InvalidParameters(wrong)
-        action = ACTIONS[request.name]
-        case = Case(
-            action=action,
-            parameters=parameters,
-            heads=_NO_HEADS,
-            committed=None,
-            allows_commits=_allows_intermediate_commits(request, action, parameters),
-            inputs=action.frozen(),
-            refusal=refused,
-            may_pass_policy=request.may_pass_policy,
-            may_override_holds=request.may_override_holds,
-        )
-        return Checked(request, case, warnings)
+        allows = _allows_intermediate_commits(request, action, parameters)
+        return replace(case, parsed=parameters, allows_commits=allows, warnings=warnings, refusal=refused)
 
 
 def _allows_intermediate_commits(request: ActionRequest, action: Action, parameters: Parameters) -> bool | None:

@@ -21,7 +21,7 @@ from shipyard_api.domain.errors import KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
-from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.rollout.policy.reading import PASSED
@@ -34,7 +34,7 @@ from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.agreed_plan import by_plan
-from shipyard_api.usecases.actions.check import CheckAction, Checked
+from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.plan_software import without_graph
 from shipyard_api.usecases.actions.preconditions import override
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -48,7 +48,7 @@ def _nothing_frozen(_name: ActionName, _revision: Revision | None, _written: Jso
     return None
 
 
-def _not_planned(_checked: Checked, _frozen: FrozenSoftware | None) -> PlanContent:
+def _not_planned(_case: Case, _frozen: FrozenSoftware | None) -> PlanContent:
     raise NotImplementedError("this program starts no action from a plan")
 
 
@@ -81,7 +81,7 @@ class CreateAction:
     definitions: Mapping[ActionName, Definition]
     new_id: Callable[[], str]
     freeze: Callable[[ActionName, Revision | None, JsonObject], FrozenSoftware | None] = _nothing_frozen
-    planned: Callable[[Checked, FrozenSoftware | None], PlanContent] = _not_planned
+    planned: Callable[[Case, FrozenSoftware | None], PlanContent] = _not_planned
 
     def __call__(self, request: ActionRequest, caller: Caller) -> Created:
         """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored.
@@ -91,16 +91,15 @@ class CreateAction:
         if earlier := self._created_earlier(request, caller):
             return earlier
         request.agreement.check()
-        checked = self.check.with_peers(self.check(request))
-        case = checked.case
-        if checked.refusal or case is None:
-            raise checked.refusal or AssertionError("a request without a case has a refusal")
-        software = self._software_findings(checked)
-        inputs = self._inputs(checked, case)
-        new, runs = self._new(checked, case, inputs, caller, software), inputs.software is not None
-        frozen = self.freeze(request.name, checked.revision, case.parameters.software)
+        case = self.check.with_peers(self.check(request))
+        if case.refusal:
+            raise case.refusal
+        software = self._software_findings(case)
+        inputs = self._inputs(request, case)
+        new, runs = self._new(request, case, inputs, caller, software), inputs.software is not None
+        frozen = self.freeze(request.name, case.revision, case.parameters.software)
         new = replace(new, software=frozen.to_json() if frozen and runs else None)
-        content = self.planned(checked, frozen) if request.agreement.plan else None
+        content = self.planned(case, frozen) if request.agreement.plan else None
         try:
             with self.store.begin() as tx:
                 if case.action.exclusive:
@@ -115,11 +114,11 @@ class CreateAction:
             if earlier := self._created_earlier(request, caller):
                 return earlier
             raise
-        if overridden := checked.overridden:
+        if overridden := case.overridden:
             LOG.warning(
                 "created despite problems", extra={"action": action.id, "revision": action.revision, **overridden}
             )
-        return Created(action, (*checked.warnings, *software.graph))
+        return Created(action, (*case.warnings, *software.graph))
 
     def _created_earlier(self, request: ActionRequest, caller: Caller) -> Created | None:
         """Return the action that the same request created before; raises KeyReused if that request differed."""
@@ -135,30 +134,30 @@ class CreateAction:
             raise KeyReused(action.id)
         return Created(action, ACTIONS.parse(action.name, action.parameters)[1], replayed=True)
 
-    def _inputs(self, checked: Checked, case: Case) -> ActionInputs:
-        parameters, has_design = case.parameters, case.inputs.site is not None and checked.revision is not None
+    def _inputs(self, request: ActionRequest, case: Case) -> ActionInputs:
+        parameters, has_design = case.parameters, case.inputs.site is not None and case.revision is not None
         runs = case.action.runs_tasks and (COMMAND in parameters.software or self._has_tasks())
         return replace(
             case.inputs,
             action=ActionId(self.new_id()),
-            name=checked.request.name,
+            name=request.name,
             continue_on_fail=parameters.continues_on_fail,
             software=parameters.software if runs else None,
             made=made_at(self.check.designs, Revision(case.inputs.revision)) if has_design else None,
-            further=checked.request.further or None,
+            further=request.further or None,
         )
 
     def _new(
-        self, checked: Checked, case: Case, inputs: ActionInputs, caller: Caller, software: _SoftwareFindings
+        self, request: ActionRequest, case: Case, inputs: ActionInputs, caller: Caller, software: _SoftwareFindings
     ) -> NewAction:
-        request, definition = checked.request, self.definitions[checked.request.name]
+        definition = self.definitions[request.name]
         return NewAction(
             id=inputs.action,
             name=request.name,
-            parameters=self.check.shown(checked),
+            parameters=self.check.shown(case),
             user=caller.user,
             context_marker=caller.context_marker,
-            revision=checked.revision,
+            revision=case.revision,
             allow_intermediate_commits=case.allows_commits,
             inputs=inputs.to_json(),
             steps=definition.step_ids(inputs),
@@ -167,24 +166,23 @@ class CreateAction:
             nodes=nodes_of_run(inputs.software),
             facts=(
                 *_passed(case, caller),
-                *first_notes(definition, inputs, checked.warnings),
+                *first_notes(definition, inputs, case.warnings),
                 *(Noted("Tag check", finding.message) for finding in software.tags),
                 *(Noted("Task graph", finding.message) for finding in software.graph),
-                *map(FindingReported, (*checked.design_errors, *case.steps.findings)),
+                *map(FindingReported, (*errors(case.findings or ()), *case.steps.findings)),
             ),
         )
 
-    def _software_findings(self, checked: Checked) -> _SoftwareFindings:
+    def _software_findings(self, case: Case) -> _SoftwareFindings:
         """Return what an action that runs the task graph has to know about it.
 
         Tests and commands deploy nothing, and have none.
         """
-        action, parameters = ACTIONS[checked.request.name], checked.parameters
-        is_command = parameters is not None and COMMAND in parameters.software
-        if checked.revision is None or not (action.runs_tasks and action.exclusive) or is_command:
+        runs = case.action.runs_tasks and case.action.exclusive and COMMAND not in case.parameters.software
+        if case.revision is None or not runs:
             return _SoftwareFindings()
         try:
-            names = self.check.rendered.inventory(checked.revision).nodes
+            names = self.check.rendered.inventory(case.revision).nodes
         except RenderingFailed:
             return _SoftwareFindings()
         if not self._has_tasks():

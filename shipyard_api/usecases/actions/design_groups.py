@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-from shipyard_api.actions.action import DesignCheck
+from shipyard_api.actions.action import Case, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
@@ -27,9 +26,9 @@ def design_at(check: CheckAction, name: ActionName, revision: Revision | None) -
         return DesignCheck(findings=(error("RevisionNotFound", str(unknown)),))
 
 
-def strategy_of(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:
+def strategy_of(case: Case, inputs: SiteInputs | None) -> Strategy | None:
     """Return the groups that the action deploys or takes down; None without any, or if its parameters are invalid."""
-    return ACTIONS[name].groups(parameters, inputs) if parameters else None
+    return case.action.groups(case.parsed, inputs) if case.parsed else None
 
 
 def members_of(

@@ -143,11 +143,11 @@ class ForecastAction:
         revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
             raise VersionNotFound(version)
-        checked = self.check(request, heads, revision)
-        design = checked.design or design_at(self.check, request.name, revision)
-        strategy = strategy_of(request.name, checked.parameters, design.inputs)
+        case = self.check(request, heads, revision)
+        design = case.design or design_at(self.check, request.name, revision)
+        strategy = strategy_of(case, design.inputs)
         if design.inputs is None or strategy is None or not ACTIONS[request.name].deploys:
-            raise checked.refusal or NothingToForecast(request.name)
+            raise case.refusal or NothingToForecast(request.name)
         members = self._members(design.inputs, strategy)
         return self._predict(_Start(design.inputs, members, self.clock.now()), strategy, question)
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shipyard_api.actions.action import Case
+from shipyard_api.actions.beside import beside, holds
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.inputs import ActionInputs, teardown_inputs
@@ -39,7 +40,7 @@ from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.actions.check import CheckAction, Checked
+from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
@@ -129,20 +130,19 @@ class PlanAction:
         revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
             raise VersionNotFound(version)
-        checked = self._preview(request, heads, revision, complete=complete)
-        if complete and checked.refusal:
-            raise checked.refusal
-        plan = self.of(checked, None, revision, complete=complete)
-        named = checked.case.version if checked.case else None
-        used = version if named in (None, Version.COMMITTED) else named
-        older = named is None and checked.revision not in (None, revision)
+        case = self._preview(request, heads, revision, complete=complete)
+        if complete and case.refusal:
+            raise case.refusal
+        plan = self.of(case, None, revision, complete=complete)
+        used = version if case.version in (None, Version.COMMITTED) else case.version
+        older = case.version is None and case.revision not in (None, revision)
         plan = replace(
             plan,
             version=None if older else used,
-            held=self._holds(checked),
-            drains=self._drains(checked, plan.groups),
+            held=self._holds(case),
+            drains=self._drains(case, plan.groups),
         )
-        return self._foreseen(plan, checked.parameters)
+        return self._foreseen(plan, case.parsed)
 
     def freeze(self, name: ActionName, revision: Revision | None, written: JsonObject) -> FrozenSoftware | None:
         """Return what an action freezes of the site's task graph, if it runs any and its design can be read.
@@ -158,7 +158,7 @@ class PlanAction:
 
     def of(
         self,
-        checked: Checked,
+        case: Case,
         frozen: FrozenSoftware | None = None,
         revision: Revision | None = None,
         *,
@@ -169,39 +169,37 @@ class PlanAction:
         ``frozen``: what the action freezes, None: as it would now. ``revision``: the one that counts as committed;
         None: as it was checked. ``complete``: as for a plan.
         """
-        request = checked.request
-        revision = revision or (checked.case.committed if checked.case else None)
-        design = checked.design or design_at(self.check, request.name, revision)
-        strategy = strategy_of(request.name, checked.parameters, design.inputs)
+        name = case.action.name
+        revision = revision or case.committed
+        design = case.design or design_at(self.check, name, revision)
+        strategy = strategy_of(case, design.inputs)
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
-        written = checked.parameters.software if checked.parameters else {}
-        frozen = frozen or self.freeze(request.name, revision or checked.revision, written)
-        software = self._software(frozen, request.name, revision or checked.revision, groups, written)
-        steps = checked.case.steps if checked.case else NO_STEPS
-        inputs = _inputs(checked, design.inputs, software)
-        deployed = self._deployed(checked, groups, design.inputs, complete=complete)
+        written = case.parameters.software
+        frozen = frozen or self.freeze(name, revision or case.revision, written)
+        software = self._software(frozen, name, revision or case.revision, groups, written)
+        steps = case.steps
+        inputs = _inputs(case, design.inputs, software)
+        deployed = self._deployed(case, groups, design.inputs, complete=complete)
         skipped = {node for planned in groups for node in planned.members}.intersection(deployed or ())
-        definition = None if checked.refusal else self.definitions.get(request.name)
+        definition = None if case.refusal else self.definitions.get(name)
         missing = without_graph(definition, inputs) if definition else ()
         return Plan(
-            name=request.name,
-            revision=checked.revision or revision,
-            refusal=checked.refusal,
-            findings=(*design.findings, *checked.warnings, *steps.findings, *missing),
-            steps=self._steps(request.name, inputs),
-            mode=design.inputs.configuration.mode
-            if design.inputs and strategy and not ACTIONS[request.name].removes
-            else None,
+            name=name,
+            revision=case.revision or revision,
+            refusal=case.refusal,
+            findings=(*design.findings, *case.warnings, *steps.findings, *missing),
+            steps=self._steps(name, inputs),
+            mode=design.inputs.configuration.mode if design.inputs and strategy and not ACTIONS[name].removes else None,
             groups=groups,
             deploy_steps=steps.applied,
             clean_steps=steps.cleaning or _before(design.inputs, groups, skipped),
             skipped=sorted(skipped),
             software=software,
-            parameters={} if checked.refusal else self.check.shown(checked),
+            parameters={} if case.refusal else self.check.shown(case),
             inputs=inputs,
             frozen=frozen,
-            design=self._design(checked.revision or revision),
-            changes=self._changes(checked, revision, deployed, software),
+            design=self._design(case.revision or revision),
+            changes=self._changes(case, revision, deployed, software),
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -242,11 +240,11 @@ class PlanAction:
             design=self._design(old.revision),
         )
 
-    def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None, *, complete: bool) -> Checked:
+    def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None, *, complete: bool) -> Case:
         """Return the checks of the request, and of what blocks it at this moment. ``revision``: None for committed."""
-        checked = self.check.with_peers(self.check(request, heads, revision), None if complete else _without_steps)
+        case = self.check.with_peers(self.check(request, heads, revision), None if complete else _without_steps)
         with self.store.begin() as tx:
-            return self.check.beside(tx, checked)
+            return case if case.refusal else beside(case, self.check, tx)
 
     def _foreseen(self, plan: Plan, parameters: Parameters | None = None) -> Plan:
         """Return the plan with what the checks of its first steps find, unless it is refused already."""
@@ -260,13 +258,13 @@ class PlanAction:
         return replace(plan, refusal=first.refusal or _run_fails(plan), findings=(*plan.findings, *dict.fromkeys(new)))
 
     def _deployed(
-        self, checked: Checked, groups: Sequence[PlannedGroup], inputs: SiteInputs | None, *, complete: bool
+        self, case: Case, groups: Sequence[PlannedGroup], inputs: SiteInputs | None, *, complete: bool
     ) -> Collection[NodeName] | None:
         """Return the deployed nodes of the site, for an action on all of it; None if the provisioner is silent.
 
         ``complete``: raises ports.errors instead.
         """
-        if not ACTIONS[checked.request.name].deploys or (checked.parameters and checked.parameters.targets):
+        if not ACTIONS[case.action.name].deploys or case.parameters.targets:
             return ()
         members = {node for planned in groups for node in planned.members}
         nodes = self.rendered.inventory(Revision(inputs.revision)).nodes.keys() if inputs and members else ()
@@ -279,14 +277,14 @@ class PlanAction:
 
     def _changes(
         self,
-        checked: Checked,
+        case: Case,
         revision: Revision | None,
         deployed: Collection[NodeName] | None,
         software: SoftwarePlan | None,
     ) -> DesignChanges | None:
-        if checked.request.name not in ACTIONS.of_the_site or revision is None:
+        if case.action.name not in ACTIONS.of_the_site or revision is None:
             return None
-        steps = checked.case.steps.requested if checked.case else {}
+        steps = case.steps.requested
         services = not self.check.rules.limits.no_service
         specifications, digests = self.check.plan_steps.specifications, dict[NodeName, str]()
         if software and (stage := software.stage):
@@ -302,18 +300,17 @@ class PlanAction:
         except PeerError as trouble:
             return _unknown_steps(trouble)
 
-    def _drains(self, checked: Checked, groups: Sequence[PlannedGroup]) -> Mapping[NodeName, NodeDrainPlan | str]:
-        name, parameters = checked.request.name, checked.parameters
-        if ACTIONS[name].tears_down and parameters and checked.case:
-            return self.plan_drain.each(parameters.targets, checked.case.committed)
-        if ACTIONS[name].services and checked.refusal is None:
+    def _drains(self, case: Case, groups: Sequence[PlannedGroup]) -> Mapping[NodeName, NodeDrainPlan | str]:
+        if case.action.tears_down and case.parsed:
+            return self.plan_drain.each(case.parameters.targets, case.committed)
+        if case.action.services and case.refusal is None:
             # No etcd member leaves.
             return self.plan_drain.each(sorted({node for group in groups for node in group.members}), None)
         return {}
 
-    def _holds(self, checked: Checked) -> Sequence[Hold]:
+    def _holds(self, case: Case) -> Sequence[Hold]:
         with self.store.begin() as tx:
-            return self.check.holds(tx, checked)
+            return holds(case, self.check, tx) if case.parsed else ()
 
     def _groups(self, inputs: SiteInputs, strategy: Strategy, kept: Collection[NodeName]) -> tuple[PlannedGroup, ...]:
         try:
@@ -363,9 +360,9 @@ def _run_fails(plan: Plan) -> ShipyardError | None:
     return FirstStepFails(step, no_plan(faults).reason, faults) if faults else None
 
 
-def _inputs(checked: Checked, inputs: SiteInputs | None, software: SoftwarePlan | None) -> ActionInputs:
+def _inputs(case: Case, inputs: SiteInputs | None, software: SoftwarePlan | None) -> ActionInputs:
     """Return as much of the inputs of an action as its steps follow from."""
-    if (case := checked.case) is None:
+    if case.parsed is None:
         return ActionInputs(site=inputs, software=None if software is None else {})
     known = replace(case.inputs, site=inputs, software=None if software is None else case.parameters.software)
     if known.limits is not None or not case.action.tears_down:

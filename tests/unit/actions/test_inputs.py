@@ -12,6 +12,8 @@ import pytest
 from msgspec import ValidationError
 
 from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
+from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.holds import OVERRIDDEN
 from shipyard_api.domain.nodes import NodeName
@@ -21,6 +23,7 @@ from shipyard_api.ports.state.actions import FURTHER, LIMITS
 from shipyard_api.usecases.actions.plan_content import ELSEWHERE
 from tests.unit.tables import every_row
 
+NODES = (NodeName("n1"), NodeName("n2"))
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
 
 
@@ -57,8 +60,16 @@ def test_another_form_is_refused() -> None:
         ActionInputs.from_json({"targets": 1, "kept": "n1"})
 
 
+def test_nodes_that_share_their_steps_still_do_so_when_they_were_read() -> None:
+    shared = (TemplateStep(TraitName("RAID"), DeployStep(Interface.RAID, "create", {}, 1)),)
+    site = SiteInputs(1, DeploymentConfiguration(), None, deploy_steps=dict.fromkeys(NODES, shared))
+    stored = ActionInputs(site=site).to_json()
+    assert len(stored["deploy_steps"]) == 1
+    assert ActionInputs.from_json(stored).to_json() == stored
+
+
 def test_the_batches_of_an_action_on_servers_are_its_groups() -> None:
-    site = SiteInputs(1, DeploymentConfiguration(), None, (NodeName("n1"), NodeName("n2")))
+    site = SiteInputs(1, DeploymentConfiguration(), None, NODES)
     known = ActionInputs(site=site, max_parallel_nodes=1)
     groups = [group.name for group in known.strategy.groups]
     assert groups == [TARGET_GROUP, f"{TARGET_GROUP}.2"]
