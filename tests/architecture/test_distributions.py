@@ -1,4 +1,4 @@
-"""Two distributions: shipyard for production, and shipyard-simulators, which only its extra ``demo`` brings."""
+"""Three distributions: shipyard, shipyard-simulators, which only the extra ``demo`` brings, and shipyard-client."""
 
 import tomllib
 from configparser import ConfigParser
@@ -23,10 +23,12 @@ def simulators() -> dict[str, Any]:
     return tomllib.loads((SIMULATORS / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_both_have_one_version_and_the_extra_asks_for_it(product: ConfigParser, simulators: dict[str, Any]) -> None:
+def test_all_have_one_version_and_the_extra_asks_for_it(product: ConfigParser, simulators: dict[str, Any]) -> None:
     version = product["metadata"]["version"]
 
     assert simulators["project"]["version"] == version
+    client = tomllib.loads((ROOT / "shipyard_client" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert client["project"]["version"] == version
     assert product["options.extras_require"]["demo"].strip() == f"shipyard-simulators[postgres] == {version}"
 
 
