@@ -1,0 +1,42 @@
+"""Reasons by their template: a reason without its numbers, names and addresses, so that equal causes read equal."""
+
+import re
+
+GAP = "…"
+"""What stands for a number, a name or an address."""
+
+_LONGEST = 400
+"""Characters of a reason that count: the words of a peer come first, and its trace last."""
+
+_WORDS = 12
+_VARIABLE = re.compile(
+    r"""
+    [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}   # a UUID
+    | \b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b                         # a MAC
+    | \b[a-z][a-z0-9+.-]*://[^\s'",;)]+                             # a URL
+    | \b\d{4}-\d\d-\d\d[t\ ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:z|[+-]\d\d:?\d\d)?  # a time
+    | \b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d+)?\b             # an IPv4 address or network
+    | (?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])       # an IPv6 address
+    | \b0x[0-9a-f]+\b
+    | \b(?=[a-z]*\d)[0-9a-f]{8,}\b                                  # a digest, or the id of a job
+    | '[^'\n]{1,80}' | "[^"\n]{1,80}"                               # a quoted name
+    | \d+(?:[.,]\d+)*
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_GAPS = re.compile(rf"{GAP}(?:[-_./:]?{GAP})+")
+
+
+def template(reason: str, node: str = "") -> str:
+    """Return the reason without what differs from node to node; ``node``: the name of the node that it is about."""
+    text = reason[:_LONGEST]
+    if node:
+        text = text.replace(node, GAP)
+    return " ".join(_GAPS.sub(GAP, _VARIABLE.sub(GAP, text)).split())
+
+
+def first_words(text: str) -> str:
+    """Return the beginning of a template, as much as a person reads at first glance."""
+    words = text.split()
+    shown = " ".join(words[:_WORDS])
+    return f"{shown} {GAP}" if len(words) > _WORDS and not shown.endswith(GAP) else shown.rstrip(".:;,")
