@@ -1,9 +1,12 @@
 """One stored row of each kind of fact, for what reads, writes, logs and notes them."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shipyard_api.domain.actions import RunState, StepId, StepState
+from shipyard_api.domain.cases.case import Case, CaseKind, Earlier, Tie
 from shipyard_api.domain.facts.actions import ActionEnded, Noted
+from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
@@ -48,6 +51,40 @@ from shipyard_api.domain.teardown.order import Operation, Outcome
 
 A, B = GroupName("a"), GroupName("b")
 N1, N2 = NodeName("n1"), NodeName("n2")
+
+_CASE: dict[str, Any] = {
+    "kind": "failed",
+    "feature": "rack",
+    "value": "r1",
+    "nodes": ["n1", "n2"],
+    "affected": 3,
+    "others_with": 0,
+    "others": 9,
+    "unknown": 1,
+    "since": "2026-11-21T02:14:00Z",
+    "words": "no answer",
+    "also": [{"feature": "group", "value": "a"}],
+    "rest": 4,
+    "command": "shipyard hold node n3 --reason 'rack r1'",
+    "earlier": {"times": 2, "first_at": "2026-11-20T02:14:00Z", "action": "01A"},
+}
+_NIGHT = datetime(2026, 11, 21, 2, 14, tzinfo=UTC)
+RACK = Case(
+    CaseKind.FAILED,
+    "rack",
+    "r1",
+    (N1, N2),
+    3,
+    0,
+    9,
+    unknown=1,
+    since=_NIGHT,
+    words="no answer",
+    also=(Tie("group", "a"),),
+    rest=4,
+    command="shipyard hold node n3 --reason 'rack r1'",
+    earlier=Earlier(2, _NIGHT - timedelta(days=1), "01A"),
+)
 
 # Rows of version 1 as databases hold them, and the fact of each. They stay as they are when a kind gets a new version.
 SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
@@ -94,6 +131,13 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         "policy_stopped",
         {"rule": "budget racks of rack r1", "why": "2 nodes are lost", "nodes": 7},
         PolicyStopped("budget racks of rack r1", "2 nodes are lost", 7),
+    ),
+    "a case opens": ("case_opened", {"case": _CASE}, CaseOpened(RACK)),
+    "a case changes": ("case_changed", {"case": _CASE}, CaseChanged(RACK)),
+    "a case closes": (
+        "case_closed",
+        {"key": "failed rack r1", "sentence": "Rack r1."},
+        CaseClosed("failed rack r1", "Rack r1."),
     ),
     "an effect is intended": (
         "intended",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.actions.steps.cases import FindCases
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
@@ -122,6 +123,11 @@ class SiteChecks:
             lambda text: self.designs.store.fingerprint(text),
             self.systems.provisioner,
         )
+
+    @property
+    def cases(self) -> FindCases:
+        """The search for what failed nodes have in common."""
+        return FindCases(self.store, self.designs.rendered)
 
     def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
         """Name the action that holds the site; a unique index has refused a second one already."""

@@ -136,6 +136,7 @@ class SiteSteps:
             gates=pacing.answers(self.checks.store, systems.queries),
             specifications=self.checks.specifications,
             begins=begins,
+            cases=self.checks.cases,
         )
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from shipyard_api.domain.facts.cases import CaseOpened
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.json_types import JsonObject
@@ -17,4 +18,9 @@ class Headline:
 
 def headline(fact: Fact) -> Headline | None:
     """Return the log line of a fact; None for most facts, which only the journal shows."""
-    return Headline("rollout ended", fact.to_json()) if isinstance(fact, RolloutEnded) else None
+    match fact:
+        case RolloutEnded():
+            return Headline("rollout ended", fact.to_json())
+        case CaseOpened(case):
+            return Headline("case opened", {"case": case.sentence, "command": case.command})
+    return None

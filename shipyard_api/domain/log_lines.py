@@ -10,6 +10,7 @@ from functools import singledispatch
 from typing import Any
 
 from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
@@ -64,6 +65,17 @@ def _text(fact: JournalFact) -> str:
 def _(fact: Intended) -> str:
     effect = _json_text(fact.effect)
     return f"attempt {fact.attempt}, marker {fact.marker}{f': {effect}' if effect else ''}"
+
+
+@_text.register
+def _(fact: CaseOpened | CaseChanged) -> str:
+    command = f" Next: {fact.case.command}." if fact.case.command else ""
+    return f"{fact.case.sentence}{command} Nodes: {', '.join(fact.case.nodes)}"
+
+
+@_text.register
+def _(fact: CaseClosed) -> str:
+    return f"no longer: {fact.sentence}"
 
 
 @_text.register

@@ -12,6 +12,7 @@ from functools import singledispatch
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.cases import CaseClosed, CaseOpened
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact, JournalFact
 from shipyard_api.domain.facts.findings import FindingReported
@@ -86,6 +87,8 @@ _LEAST: Mapping[type[Fact], int] = {
     WorkLeftBehind: 1,
     LateResult: 1,
     Noted: 1,
+    CaseOpened: 1,
+    CaseClosed: 2,
     FindingReported: 1,
     TeardownWaits: 1,
     EtcdMemberRemoved: 1,
@@ -321,6 +324,16 @@ def _(fact: EtcdMemberRemoved, _jobs: _Jobs) -> Iterator[_Draft]:
     waived = f"; below the site's minimum: {'; '.join(fact.waived)}" if fact.waived else ""
     text = _message("node", fact.node, f"has left etcd cluster {fact.cluster}{waived}", error=False)
     yield _Draft(1, "Etcd Member Removed", text, fact.node)
+
+
+@_drafts.register
+def _(fact: CaseOpened, _jobs: _Jobs) -> Iterator[_Draft]:
+    yield _Draft(1, "Case Opened", fact.case.sentence)
+
+
+@_drafts.register
+def _(fact: CaseClosed, _jobs: _Jobs) -> Iterator[_Draft]:
+    yield _Draft(2, "Case Closed", fact.sentence)
 
 
 @_drafts.register

@@ -8,6 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.cases.case import Earlier
+from shipyard_api.domain.facts.cases import CaseOpened
 from shipyard_api.domain.facts.codec import decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.jobs import JobStarted
@@ -21,6 +23,7 @@ Row = sa.Row[Any]
 
 # An entry can name every node of a site. Sizes are as stored: compressed to a half or a fifth.
 _PAGE_BYTES = 100_000
+_MOST_CASES = 200
 
 # Ids are not in the order of commits. Each transaction that inserts holds a shared advisory lock on the lowest id that
 # its entries can get (migration 0018), until it has ended. The snapshot of this statement is older than the list of
@@ -126,6 +129,23 @@ class Journal:
             query = query.where(lines.action_id == action)
         rows = self._connection.execute(_page(query, limit))
         return [ActionEntry(ActionId(row.action_id), row.name, _entry(row)) for row in rows]
+
+    def earlier_cases(self, action: ActionId, keys: Collection[str]) -> Mapping[str, Earlier]:
+        """Return which of these causes earlier actions had, of the newest cases that were opened."""
+        lines = t.journal.c
+        query = sa.select(lines.action_id, lines.at, lines.facts).where(lines.action_id < action)
+        query = query.where(t.OF_A_CASE, lines.kind == CaseOpened.kind)
+        found: dict[str, Earlier] = {}
+        seen: set[tuple[str, str]] = set()
+        for row in self._connection.execute(query.order_by(lines.action_id.desc()).limit(_MOST_CASES)):
+            fact = decode(CaseOpened.kind, row.facts)
+            if not isinstance(fact, CaseOpened) or fact.case.key not in keys or (row.action_id, fact.case.key) in seen:
+                continue
+            seen.add((row.action_id, fact.case.key))
+            known = found.get(fact.case.key)
+            newest = known.action if known else row.action_id
+            found[fact.case.key] = Earlier(known.times + 1 if known else 1, row.at, newest)
+        return found
 
     def entry(self, entry: int) -> tuple[ActionId, JournalEntry] | None:
         """Return one entry by its id, and the action that it belongs to."""

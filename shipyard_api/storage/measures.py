@@ -5,6 +5,7 @@ from collections import defaultdict
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, RunState
+from shipyard_api.domain.facts.cases import CaseChanged, CaseOpened
 from shipyard_api.domain.holds import HoldClass
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.replication import Replication
@@ -43,6 +44,7 @@ class Measures:
             holds=_only(counts["holds"]),
             failed=_only(counts["failed"]),
             late=_only(counts["late"]),
+            cases=_only(counts["cases"]),
             queue=self._load(),
             heartbeats=self._heartbeats(),
         )
@@ -111,7 +113,15 @@ _open_actions = sa.select(t.actions.c.id).where(t.actions.c.state.in_(_OPEN)).sc
 _muted = sa.exists().where(
     t.holds.c.node == t.action_nodes.c.name, t.holds.c.hold_class == HoldClass.NO_ALERTS.value, *is_active()
 )
+# Cases that are open in the latest site action; its journal has few entries of the kind.
+_opened = sa.case((t.journal.c.kind == CaseOpened.kind, 1), else_=-1)
+_cases = (
+    sa.select(sa.literal("cases").label("kind"), _NONE.label("first"), _NONE.label("second"), sa.func.sum(_opened))
+    .where(t.OF_A_CASE, t.journal.c.kind != CaseChanged.kind, _of_latest_site_action(t.journal.c.action_id))
+    .having(sa.func.count() > 0)
+)
 _COUNTS = sa.union_all(
+    _cases,
     _count("actions", t.actions.c.name, t.actions.c.state).select_from(t.actions),
     _count("groups", t.deployment_groups.c.status).where(_of_latest_site_action(t.deployment_groups.c.action_id)),
     _count("phases", t.group_phases.c.phase, t.group_phases.c.status).where(

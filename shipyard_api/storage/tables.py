@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
 from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.storage import (  # noqa: F401  # of the same schema
@@ -295,6 +296,14 @@ sa.Index(
     "journal_on_actions_index",
     journal.c.action_id,
     postgresql_where=sa.text("kind IN ('late', 'noted')"),
+)
+
+# The few entries about cases: a new one is compared with those of earlier actions.
+OF_A_CASE = journal.c.kind.in_([CaseOpened.kind, CaseChanged.kind, CaseClosed.kind])
+sa.Index(
+    "journal_cases_index",
+    journal.c.action_id,
+    postgresql_where=sa.text("kind IN ('case_opened', 'case_changed', 'case_closed')"),
 )
 
 stragglers = sa.Table(

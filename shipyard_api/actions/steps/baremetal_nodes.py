@@ -23,6 +23,7 @@ from shipyard_api.actions.steps import (
     uncounted,
 )
 from shipyard_api.actions.steps.acceptance import ITEM, PlanAcceptance
+from shipyard_api.actions.steps.cases import FindCases
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import (
     AcceptNodes,
@@ -32,7 +33,9 @@ from shipyard_api.actions.steps.rollout_messages import (
     PollJobs,
     Recover,
     Recovered,
+    SeekCases,
     SelectMembers,
+    SoughtCases,
     SubmitMove,
     steps_of,
 )
@@ -44,9 +47,10 @@ from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.cases import CaseOpened
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
-from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, NodesLate, NodesNotLate
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.holds import NodeWork
@@ -69,9 +73,9 @@ AFTER_REFUSAL = (
     "Correct the cause, then start a new action; retry this one only if it failed and the design stays the same."
 )
 
-Question = SelectMembers | PollJobs
+Question = SelectMembers | PollJobs | SeekCases
 Effect = SubmitMove | AcceptNodes | Recover
-Report = Members | Answers | Submitted | Results | Recovered
+Report = Members | Answers | Submitted | Results | Recovered | SoughtCases
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     empty: what the inputs of the action say. ``kind``: the operation on the nodes. ``acceptance``: how acceptance tasks
     run, None for a step whose groups have none. ``gates``: who answers the gates of a policy. ``specifications``:
     compares what nodes are given, None for no record. ``begins``: nodes begin with it; else they must come back.
+    ``cases``: finds what nodes that fail have in common, None where nobody asks.
     """
 
     id: StepId
@@ -98,6 +103,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     gates: pacing.GateAnswers | None = None
     specifications: Specifications | None = None
     begins: bool = True
+    cases: FindCases | None = None
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: ActionInputs) -> RolloutState:
@@ -136,6 +142,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Act(SubmitMove(move, self._design(state), self.kind, steps, approvals), give_up_at=now + limit)
         if state.rollout.running or not state.rollout.done:
             return Look(self._poll(state, state.rollout, now))
+        if state.cases_due and self.cases is not None:
+            return Look(SeekCases(state.action, state.inputs, ended=True))
         if state.rollout.verdict() is Verdict.FAILED:
             return Failed(f"{CRITICAL_FAILED}; {state.summary()}")
         return Done(state.summary())
@@ -169,10 +177,15 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         """Return whether the provisioner keeps no mark of a move."""
         return isinstance(effect, SubmitMove) and not self.provisioner.capabilities.marks
 
-    def ask(self, question: Question) -> Members | Answers:
+    def ask(self, question: Question) -> Members | Answers | SoughtCases:
         """Select the members, or poll everything that runs. Raises only if no peer answers."""
+        if isinstance(question, SeekCases):
+            return SoughtCases(self._sought(question))
         if isinstance(question, PollJobs):
-            return rollout_polls.answers(question, self.store, self.provisioner, self.cluster, self._tasks, self.gates)
+            answers = rollout_polls.answers(
+                question, self.store, self.provisioner, self.cluster, self._tasks, self.gates
+            )
+            return replace(answers, cases=self._sought(question.cases)) if question.cases else answers
         return members.select(
             question, self.store, self.provisioner, self.acceptance, self.specifications, kind=self.kind
         )
@@ -185,6 +198,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if state.rollout is not None and not state.failed:
             # The next group may have no node that is not in flight already.
             folded = settled(folded, state.rollout, now, self.pause)
+        state.cases_due = state.cases_due or any(_concerns_cases(fact, known=state.cases) for fact in folded.facts)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
         if not failed or not hold_after:
@@ -203,6 +217,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_answers(state, asked, report, now)
             case Submitted(job, part), SubmitMove(move):
                 return self._fold_submitted(state, replace(move, nodes=part or move.nodes), job, now)
+            case SoughtCases(facts), SeekCases():
+                return Folded(state, _sought(state, facts))
+            case PeerFailure(), SeekCases():
+                return Folded(state, _sought(state, ()))
             case PeerFailure(), SelectMembers():
                 return self._fold_no_members(state, report, now)
             case PeerFailure(), PollJobs(_, nodes, polls, machines):
@@ -236,6 +254,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         match asked:
             case SelectMembers():
                 return Awaited(self.provisioner.name, "the nodes of the groups")
+            case SeekCases():
+                return Awaited("worker", "what the failed nodes have in common")
             case PollJobs(policy=Awaited() as awaited):
                 return awaited
         move, approvals = (asked.move, asked.approvals) if isinstance(asked, SubmitMove) else (None, None)
@@ -281,7 +301,13 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = open_gates(rollout, now), pacing.waits(rollout, now, state.action)
-        return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy)
+        cases = SeekCases(state.action, state.inputs) if state.cases_due and self.cases else None
+        return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy, cases)
+
+    def _sought(self, question: SeekCases) -> tuple[Fact, ...]:
+        if self.cases is None:
+            return ()
+        return self.cases.changes(question.action, question.inputs, ended=question.ended)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
@@ -364,7 +390,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         self, state: RolloutState, poll: PollJobs, answers: Answers, now: datetime
     ) -> Folded[RolloutState]:
         rollout = _known(state)
-        facts = list(uncounted.apply(state, answers.uncounted))
+        facts = [*uncounted.apply(state, answers.uncounted), *_sought(state, answers.cases)]
         polls: list[datetime] = []
         for move in list(rollout.running):
             if state.watches[move].at_provisioner:
@@ -441,6 +467,22 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         straggler = leaving.straggler(self.kind, self._design(state), move, job, left, frozenset(), watched.why)
         end = finish(state.watches.pop(move), rollout, move, Outcome(why=why, never_begun=True), why)
         return (*straggler, *end)
+
+
+def _concerns_cases(fact: Fact, *, known: bool) -> bool:
+    """Return whether there may be another case after a fact; ``known``: there is one, whose figures may change."""
+    if isinstance(fact, NodesChanged):
+        return known or fact.status is NodeStatus.FAILURE
+    return isinstance(fact, NodesLate | NodesNotLate)
+
+
+def _sought(state: RolloutState, facts: tuple[Fact, ...] | None) -> tuple[Fact, ...]:
+    """Return the facts about cases; None: it was not asked for them."""
+    if facts is None:
+        return ()
+    state.cases_due = False
+    state.cases = state.cases or any(isinstance(fact, CaseOpened) for fact in facts)
+    return facts
 
 
 def _known(state: RolloutState) -> Rollout:

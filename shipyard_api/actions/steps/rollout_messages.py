@@ -18,6 +18,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     requested_to_json,
     work_steps,
 )
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
@@ -71,12 +72,29 @@ class SelectMembers:
 
 
 @dataclass(frozen=True, slots=True)
+class SeekCases:
+    """Look for what failed and late nodes have in common. ``ended``: nothing of the action is left to do."""
+
+    action: str
+    inputs: SiteInputs
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SoughtCases:
+    """How the open cases have changed, None if it was not asked."""
+
+    facts: tuple[Fact, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class PollJobs:
     """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster.
 
     ``accepting``: acceptance tasks that run. ``machines``: ask for the state of every machine too, because the time of
     a job is up. ``gates``: those of the rollout policy of the action that must be passed now. ``policy``: what
-    the action waits for if only its policy keeps it from going on.
+    the action waits for if only its policy keeps it from going on. ``cases``: look also for what failures have in
+    common.
     """
 
     jobs: Mapping[JobId, Work]
@@ -86,6 +104,7 @@ class PollJobs:
     gates: tuple[OpenGate, ...] = ()
     action: str = ""
     policy: Awaited | None = None
+    cases: SeekCases | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +237,7 @@ class Answers:
 
     ``accepted``: how acceptance tasks stand, by the key of each that was looked at. ``machines``: the provisioner's
     own labels of machines by lower-case name, None where they were not asked for. ``gates``: those that were answered.
-    ``uncounted``: as of ``Members``, None if it is unknown.
+    ``uncounted``: as of ``Members``, None if it is unknown. ``cases``: as of ``SoughtCases``.
     """
 
     reports: Reports | PeerFailure
@@ -227,6 +246,7 @@ class Answers:
     machines: Mapping[str, str] | None = None
     gates: Mapping[tuple[WavePlace, int], Answer | Met | Unmet] = field(default_factory=dict)
     uncounted: frozenset[NodeName] | None = None
+    cases: tuple[Fact, ...] | None = None
 
     def of(self, job: JobId) -> JobReport | PeerFailure:
         """Return the report on a job, or why there is none."""

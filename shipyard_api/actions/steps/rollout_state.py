@@ -71,7 +71,8 @@ class RolloutState:
     verdict. ``kept`` are nodes that the action ``kept_from`` deployed and that are left alone. ``fixed`` is the stored
     text of inputs, members and acceptance tasks, empty until all are known. ``acceptance``: None without such tasks.
     ``action``: the id of the action. ``cycled``: late nodes that it has power-cycled, begun again or held.
-    ``left``: deployed nodes that it leaves with an older specification.
+    ``left``: deployed nodes that it leaves with an older specification. ``cases_due``: nodes have failed or are late
+    since it was looked for what they have in common; ``cases``: whether anything was found the last time.
     """
 
     inputs: SiteInputs
@@ -86,6 +87,8 @@ class RolloutState:
     action: str = ""
     cycled: tuple[NodeName, ...] = ()
     left: tuple[NodeName, ...] = ()
+    cases_due: bool = False
+    cases: bool = False
 
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return interval and time limit of one phase of one group."""
@@ -123,6 +126,8 @@ class RolloutState:
         }
         if self.left:
             stored["left"] = list(self.left)
+        if self.cases_due or self.cases:
+            stored["cases"] = [self.cases_due, self.cases]
         if self.kept:
             stored |= {"kept": list(self.kept), "kept_from": self.kept_from}
         if self.rollout is not None:
@@ -140,6 +145,7 @@ class RolloutState:
     def from_json(cls, stored: Json) -> "RolloutState":
         """Return the state from its stored form."""
         fixed = _fixed(stored["fixed"])
+        due, any_cases = stored.get("cases", (False, False))
         state = cls(
             fixed.inputs,
             fixed=stored["fixed"] if fixed.membership is not None else "",
@@ -151,6 +157,8 @@ class RolloutState:
             action=stored.get("action", ""),
             cycled=_nodes(stored.get("cycled", ())),
             left=_nodes(stored.get("left", ())),
+            cases_due=due,
+            cases=any_cases,
         )
         if fixed.membership is not None:
             watched = [_load_watch(watch) for watch in stored["rollout"]["running"]]

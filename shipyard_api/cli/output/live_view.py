@@ -23,6 +23,7 @@ from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,
+    case_rows,
     clock,
     printable,
     status_words,
@@ -55,6 +56,7 @@ _SVG = """\
 </svg>
 """  # rich's own template loads a font from the network
 _TEARDOWN_LINES = 6
+_CASE_LINES = 3
 _WAITING_LINES = 2  # it changes too often to be worth more
 _LEAST_GROUPS = 3  # lines: the header, a group, and the count of the others
 # Which groups are shown if not all fit; those that failed with another one are below its failure.
@@ -99,7 +101,7 @@ class WatchView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render the action, its steps, its groups, the counts of nodes, and the reasons of failures."""
         width = options.max_width
-        above = [*header(self.snapshot, self.now, width), *self._steps(width)]
+        above = [*header(self.snapshot, self.now, width), *self._steps(width), *self._cases(console, width)]
         below = [*self._nodes(width), *self._waiting(console, width)]
         after = [Text(self.note, Style(color="yellow"), no_wrap=True, overflow="ellipsis")] if self.note else []
         groups = self.snapshot.groups_in_order
@@ -145,6 +147,14 @@ class WatchView:
         if line.cell_len + 2 + name.cell_len > width:
             return [line, name]
         return [line.append("  ").append(name)]
+
+    def _cases(self, console: Console, width: int) -> list[Text]:
+        """Return what failures have in common; where there is little room, the first lines of each."""
+        lines: list[Text] = []
+        for word, text in case_rows(self.snapshot.action):
+            whole = list(Text.assemble((f"{word} ", FAILURE), str(text)).wrap(console, width))
+            lines += whole if self.height is None else _first(whole, _CASE_LINES, width)
+        return lines
 
     def _nodes(self, width: int) -> list[Text]:
         counts = self.snapshot.node_counts

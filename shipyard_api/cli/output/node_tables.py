@@ -18,6 +18,7 @@ from shipyard_api.cli.output.shapes import (
     required,
 )
 from shipyard_api.cli.output.wording import (
+    case_rows,
     clock,
     node_words,
     parse_time,
@@ -143,6 +144,7 @@ def report(text: str) -> Printout:
         ("Took:", _duration(body)),
         *_counted(body),
         *waiting_rows(action),
+        *case_rows(body),
     ]
     findings = [
         (finding.get("level"), finding.get("name"), finding.get("message")) for finding in objects_at(body, "findings")

@@ -9,6 +9,7 @@ from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, counts_at, list_at, objects_at, required
 from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,
+    case_rows,
     clock,
     parse_time,
     printable,
@@ -156,6 +157,8 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
             status_changed = old.get("status") != group.get("status")
             if status_changed or group.get("status") in ACTIVE:
                 lines.append(f"group {group['name']} is {_group_line(group)}")
+    known = {text for _, text in case_rows(before.action)} if before else set()
+    lines += [f"{word.lower()} {text}" for word, text in case_rows(after.action) if text not in known]
     failed = {node.get("name") for node in before.failed_nodes} if before else set()
     lines += [
         f"node {node['name']} failed ({reason_text(node)})"

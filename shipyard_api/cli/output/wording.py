@@ -127,3 +127,13 @@ def clock(span: timedelta) -> str:
     if hours >= _DAY:
         return f"{hours // _DAY} d {hours % _DAY}:{minutes:02}"
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def case_rows(entity: JsonObject) -> list[tuple[str, object]]:
+    """Return what failures have in common, each cause with the command that is proposed, as rows of a table."""
+    rows: list[tuple[str, object]] = []
+    for case in objects_at(entity, "cases"):
+        rows.append(("Cause:", printable(case.get("sentence"))))
+        if case.get("command"):
+            rows.append(("Next:", case["command"]))
+    return rows

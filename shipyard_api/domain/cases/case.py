@@ -1,6 +1,5 @@
 """A case, as it is stored, shown and said aloud."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
@@ -136,8 +135,3 @@ def day(moment: datetime, now: datetime | None) -> str:
     """Return the weekday of a moment within a week, else its date."""
     recent = now is not None and now - moment < timedelta(days=7)
     return moment.astimezone(UTC).strftime("%A" if recent else "%Y-%m-%d")
-
-
-def same(first: Sequence[Case], second: Sequence[Case]) -> bool:
-    """Return whether both say the same of the same nodes."""
-    return [(case.key, case.nodes) for case in first] == [(case.key, case.nodes) for case in second]

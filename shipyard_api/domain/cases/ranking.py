@@ -157,10 +157,15 @@ def picked(column: Column, places: Sequence[int]) -> Sequence[Value]:
     return itemgetter(*places)(column) if len(places) > 1 else [column[at] for at in places]
 
 
+def has(held: Value, value: str) -> bool:
+    """Return whether a node with this value, or with these, has the other."""
+    return held == value if isinstance(held, str) else value in held
+
+
 def holders(column: Column, value: str, places: Sequence[int]) -> list[int]:
     """Return those of the places whose node has the value."""
     held = picked(column, places)
-    having = {one for one in set(held) if one == value or (not isinstance(one, str) and value in one)}
+    having = {one for one in set(held) if has(one, value)}
     return list(compress(places, map(having.__contains__, held)))
 
 

@@ -4,11 +4,23 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from shipyard_api.domain.facts import actions, findings, groups, jobs, nodes, phases, policy, software, steps, teardown
+from shipyard_api.domain.facts import (
+    actions,
+    cases,
+    findings,
+    groups,
+    jobs,
+    nodes,
+    phases,
+    policy,
+    software,
+    steps,
+    teardown,
+)
 from shipyard_api.domain.facts.fact import Fact, JournalFact, Malformed, UnknownFact
 from shipyard_api.domain.json_types import JsonObject
 
-_NOUNS = (actions, steps, groups, phases, nodes, jobs, findings, teardown, software, policy)
+_NOUNS = (actions, steps, groups, phases, nodes, jobs, findings, teardown, software, policy, cases)
 
 KINDS: Mapping[str, type[Fact]] = {fact.kind: fact for fact in chain.from_iterable(noun.FACTS for noun in _NOUNS)}
 

@@ -32,6 +32,7 @@ class SiteCounts:
 
     Groups, phases and nodes are those of the latest site action; ``failed`` are the failed ones of these nodes, and
     ``late`` nodes of open actions, both without those that a hold mutes. ``items`` are those of open actions.
+    ``cases``: the open ones of the latest site action.
     ``heartbeats``: seconds since the last one of each registered worker.
     """
 
@@ -44,6 +45,7 @@ class SiteCounts:
     holds: int
     failed: int
     late: int
+    cases: int
     queue: Sequence[QueueLoad]
     heartbeats: Sequence[float]
 

@@ -8,6 +8,7 @@ from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain import teardown_progress
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
+from shipyard_api.domain.facts.cases import KINDS as CASES
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.notes import kinds
@@ -70,9 +71,9 @@ class DescribeAction:
     def one(self, action: str, verbosity: int, known: str) -> tuple[str, DescribedAction | None]:
         """Return the version of an action and, unless that is the known one, the action.
 
-        It has the journal entries that its validations, teardowns and notes need.
+        It has the journal entries that its validations, teardowns, cases and notes need.
         """
-        wanted = {FindingReported.kind, *teardown_progress.KINDS, *kinds(verbosity)}
+        wanted = {FindingReported.kind, *teardown_progress.KINDS, *CASES, *kinds(verbosity)}
         described = self.store.read(lambda tx: tx.actions.described(ActionId(action), wanted, known))
         if described is None:
             raise ActionNotFound(action)

@@ -13,6 +13,8 @@ from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.facts.cases import KINDS as CASES
+from shipyard_api.domain.facts.fact import JournalFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.findings import Level
@@ -61,7 +63,7 @@ class Overview:
 
     ``cordoned``: nodes that the action left cordoned; ``older``, ``lacking``: as of ``Report``. ``policy``: the state
     of its rollout policy, None without one, or before the nodes of the groups are known. ``waiting``: the approvals
-    that the engine waits for. ``warnings``: the first that its steps found.
+    that the engine waits for. ``warnings``: the first that its steps found. ``cases``: the facts of its cases.
     """
 
     version: str
@@ -75,6 +77,7 @@ class Overview:
     warnings: Sequence[str] = ()
     older: Sequence[str] = ()
     lacking: Sequence[Remedy] = ()
+    cases: Sequence[JournalFact] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +189,16 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
     policy = _survey(tx, record, inputs.policy, now)
     waiting = approvals_of(tx, record).waiting if policy else ()
-    warnings = _warnings(tx, record.id)
+    facts = [entry.fact for entry in tx.journal.entries(record.id, (FindingReported.kind, *CASES))]
+    warnings = _warnings(facts)
     older = [NodeName(node.name) for node in nodes if node.older]
     lacking = lacking_of(tx, record.id, older)
     shown = letters(nodes, groups)
-    return Overview(version, record, listed, shown, failed, cordoned, policy, waiting, warnings, older, lacking)
+    cases = [fact for fact in facts if fact.kind in CASES]
+    return Overview(version, record, listed, shown, failed, cordoned, policy, waiting, warnings, older, lacking, cases)
 
 
-def _warnings(tx: Transaction, action: ActionId) -> Sequence[str]:
-    facts = [entry.fact for entry in tx.journal.entries(action, (FindingReported.kind,))]
+def _warnings(facts: Sequence[JournalFact]) -> Sequence[str]:
     warnings = [fact.finding for fact in facts if isinstance(fact, FindingReported)]
     return [finding.message for finding in warnings if finding.level is Level.WARNING][:_WARNINGS]
 

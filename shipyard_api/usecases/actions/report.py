@@ -8,6 +8,8 @@ from shipyard_api.actions.steps.software.software_stage import tolerates
 from shipyard_api.actions.steps.software.state import StageState
 from shipyard_api.domain.actions import ENDED, ActionId, StepId, StepState
 from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.facts.cases import KINDS as CASES
+from shipyard_api.domain.facts.fact import JournalFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.software import TaskStatus
@@ -68,7 +70,7 @@ class Report:
     ``older``: those that it left alone with an older specification, or with one that is not known;
     ``lacking``: the actions that would give them the new one.
     ``skipped_tasks``: tasks of the graph that do not run, and why. ``tolerated``: nodes that failed or lack a task
-    within a tolerance, and why.
+    within a tolerance, and why. ``cases``: the facts of its cases.
     """
 
     action: ActionRecord
@@ -85,6 +87,7 @@ class Report:
     tolerated: Mapping[NodeName, str] = field(default_factory=dict)
     older: Sequence[str] = ()
     lacking: Sequence[Remedy] = ()
+    cases: Sequence[JournalFact] = ()
 
 
 def _stage(tx: Transaction, action: ActionId) -> StageState | None:
@@ -111,7 +114,7 @@ class ReportAction:
                 raise ActionNotFound(action)
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
-            entries = tx.journal.entries(record.id, (FindingReported.kind, GroupChanged.kind))
+            entries = tx.journal.entries(record.id, (FindingReported.kind, GroupChanged.kind, *CASES))
             steps = tx.actions.steps([record.id])[record.id]
             tasks = tx.task_results.counts(record.id)
             failed_tasks: Sequence[TaskRecord] = ()
@@ -138,6 +141,7 @@ class ReportAction:
             {**stage.execution.unmet(), **stage.failed} if stage and tolerates(stage) else {},
             older,
             lacking,
+            [fact for fact in facts if fact.kind in CASES],
         )
 
     def _seconds(self, action: ActionRecord) -> float | None:

@@ -7,7 +7,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.codec import decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.log_lines import log_line
-from tests.stored_facts import SAMPLES
+from tests.stored_facts import RACK, SAMPLES
 from tests.unit.tables import every_row
 
 AT = datetime(2026, 11, 21, 1, 24, 40, 102_999, tzinfo=UTC)
@@ -25,6 +25,9 @@ TEXTS = {
     "a step begins": "by worker-0:4711",
     "a wave of a group ends": "group a, wave canary: 2 of 2 nodes sent, 1 lost; missed: x",
     "a wave of the action ends": "wave rest: 2 of 2 nodes sent, 0 lost",
+    "a case opens": f"{RACK.sentence} Next: {RACK.command}. Nodes: n1, n2",
+    "a case changes": f"{RACK.sentence} Next: {RACK.command}. Nodes: n1, n2",
+    "a case closes": "no longer: Rack r1.",
     "the policy stops nodes": "budget racks of rack r1: 2 nodes are lost; 7 nodes are not sent",
     "an effect is intended": "attempt 2, marker m-1: v: 1; group: a; nodes: n1",
     "a peer does not answer": "attempt 1: answered 503; asking again in 2.5 s",

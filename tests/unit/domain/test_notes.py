@@ -13,7 +13,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.codec import KINDS, decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.notes import Link, Linked, Note, creation, entry_of, kinds, note_id, notes
-from tests.stored_facts import SAMPLES
+from tests.stored_facts import RACK, SAMPLES
 from tests.unit.tables import every_row
 
 ACTION = ActionId("01M7XV7VKPMDHXJVA7WMC7P6XP")
@@ -85,6 +85,8 @@ OF_SAMPLES: dict[str, list[tuple[int, str, str, str]]] = {
     "late work ends": [
         (1, "job-5", "Late Result", "deploy_nodes that was left behind: ended; succeeded n1; failed n2; 1 of 2")
     ],
+    "a case opens": [(1, STEP, "Case Opened", RACK.sentence)],
+    "a case closes": [(2, STEP, "Case Closed", "Rack r1.")],
     "a finding": [(1, "DD1001", "Finding", "Drydock Error: no such network")],
 }  # fmt: skip
 PREPARED = {"group": "a", "phase": "prepare", "batch": 1}

@@ -21,6 +21,7 @@ COUNTS = SiteCounts(
     holds=7,
     failed=9,
     late=8,
+    cases=10,
     queue=[QueueLoad("turns", "due", 2, 12.5), QueueLoad("turns", "running", 1, 0.0)],
     heartbeats=[3.5, 0.5],
 )

@@ -1,0 +1,188 @@
+"""Finding the cases of an action while it runs: what its nodes share, from its rows and from its frozen design.
+
+Nothing here acts. A case proposes one command, as it is best when the case is found.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from shipyard_api import node_sets
+from shipyard_api.actions.steps import pacing
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.cases.case import WORDS, Case, CaseKind, wording_of
+from shipyard_api.domain.cases.features import Features, Value, of_design
+from shipyard_api.domain.cases.find import NodeFact, Seen, find_cases
+from shipyard_api.domain.cases.ranking import has
+from shipyard_api.domain.documents import Rendering, Revision
+from shipyard_api.domain.facts.cases import KINDS, changes, open_cases
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.remedies import retry
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.features import SeenFeatures, nothing_seen
+from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
+from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.storage.unit_of_work import Store
+
+_ALL = 2**31 - 1
+_UNTRIED = frozenset({"held", "policy", "refused", "teardown", "skipped"})
+"""Reasons of nodes that nothing was done to, so that they say nothing about a cause."""
+_PHASE_OF = {NodeStatus.NOT_STARTED: Phase.PREPARE, NodeStatus.PREPARED: Phase.DEPLOY}
+
+
+@dataclass(frozen=True, slots=True)
+class FindCases:
+    """The search. ``rendered`` raises UnknownRevision and RenderingFailed; ``seen``: what was seen of servers."""
+
+    store: Store
+    rendered: Callable[[Revision], Rendering]
+    seen: SeenFeatures = nothing_seen
+
+    def changes(self, action: str, inputs: SiteInputs, *, ended: bool) -> tuple[Fact, ...]:
+        """Return the facts that make the open cases of an action those of now. ``ended``: none of its nodes is left.
+
+        Without an answer of the design store, nothing changes.
+        """
+        with self.store.begin() as tx:
+            nodes = tx.actions.nodes(ActionId(action), status=(), group=(), after="", limit=_ALL)
+            groups = tx.actions.groups(ActionId(action), status=(), group=(), after=-1, limit=_ALL)
+            before = open_cases(entry.fact for entry in tx.journal.entries(ActionId(action), KINDS))
+        try:
+            features = self.features(Revision(inputs.revision), inputs, nodes)
+        except PeerError:
+            return ()
+        sent = _Sent.of(groups)
+        found: list[Case] = []
+        for kind in (CaseKind.FAILED, CaseKind.LATE):
+            facts = _facts(kind, nodes, sent)
+            cases = find_cases(kind, facts, features)
+            found += [replace(case, command=_command(case, action, facts, features, ended=ended)) for case in cases]
+        new = [case.key for case in found if case.key not in {known.key for known in before}]
+        with self.store.begin() as tx:
+            earlier = tx.journal.earlier_cases(ActionId(action), new) if new else {}
+        return tuple(changes(before, found, earlier))
+
+    def features(self, revision: Revision, inputs: SiteInputs, nodes: Sequence[NodeRecord]) -> Features:
+        """Return what is known of the nodes; of a design that cannot be read, only what the action knows."""
+        try:
+            features = of_design(self.rendered(revision))
+        except (RenderingFailed, UnknownRevision):
+            features = Features([NodeName(node.name) for node in nodes])
+        names = [NodeName(node.name) for node in nodes]
+        known: dict[str, Mapping[NodeName, Value]] = {**self.seen(names)}
+        known["group"] = {NodeName(node.name): frozenset(node.groups) for node in nodes if node.groups}
+        if waves := _waves(inputs, nodes):
+            known["wave"] = waves
+        if inputs.steps:
+            asked = {node: frozenset(template for template, _ in steps) for node, steps in inputs.steps.items()}
+            known["template"] = {name: asked.get(name, frozenset()) for name in names}
+        return features.extended(known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """When each node was sent last, and which are at work."""
+
+    last: Mapping[str, datetime]
+    flight: Mapping[str, Phase]
+
+    @classmethod
+    def of(cls, groups: Sequence[GroupRecord]) -> "_Sent":
+        phases = sorted((phase for group in groups for phase in group.phases), key=_submitted)
+        last: dict[str, datetime] = {}
+        flight: dict[str, Phase] = {}
+        for phase in phases:
+            last |= dict.fromkeys(phase.nodes, phase.submitted_at)
+            if phase.ended_at is None:
+                flight |= dict.fromkeys(phase.nodes, Phase(phase.phase))
+        return cls(last, flight)
+
+    def works_on(self, node: NodeRecord) -> bool:
+        """Return whether a phase has the node now: a settled one has left its phase before the others."""
+        wanted = _PHASE_OF.get(node.status)
+        return wanted is not None and self.flight.get(node.name) is wanted
+
+
+def _submitted(phase: PhaseRecord) -> datetime:
+    return phase.submitted_at
+
+
+def _facts(kind: CaseKind, nodes: Sequence[NodeRecord], sent: _Sent) -> Mapping[NodeName, NodeFact]:
+    """Return what is known of each node that is part of the action."""
+    affected = [node for node in nodes if _is_affected(kind, node)]
+    reasons = Counter(node.reason for node in affected)
+    # Nodes that are only prepared say nothing about what fails in a deployment.
+    prepared_counts = kind is CaseKind.LATE or 2 * reasons[Phase.PREPARE.value] >= len(affected)
+    facts = {}
+    for node in nodes:
+        if _is_affected(kind, node):
+            late = node.late
+            reason = node.detail or str(node.reason or "")
+            since = late.since if kind is CaseKind.LATE and late else node.updated_at
+            fact = NodeFact(Seen.AFFECTED, "" if kind is CaseKind.LATE else reason, since, sent.last.get(node.name))
+        else:
+            fact = NodeFact(_seen(kind, node, sent, prepared_counts=prepared_counts), sent=sent.last.get(node.name))
+        facts[NodeName(node.name)] = fact
+    return facts
+
+
+def _is_affected(kind: CaseKind, node: NodeRecord) -> bool:
+    if kind is CaseKind.LATE:
+        return node.late is not None
+    return node.status is NodeStatus.FAILURE and node.group is not None and node.reason not in _UNTRIED
+
+
+def _seen(kind: CaseKind, node: NodeRecord, sent: _Sent, *, prepared_counts: bool) -> Seen:
+    if node.reason is not None:
+        return Seen.LEFT_OUT  # held, stopped by a rule, or failed where lateness is asked for
+    if sent.works_on(node):
+        return Seen.SPARED
+    if node.status is NodeStatus.SUCCESS:
+        return Seen.SPARED if node.group is not None else Seen.LEFT_OUT
+    if node.status is NodeStatus.PREPARED and prepared_counts and kind is CaseKind.FAILED:
+        return Seen.SPARED
+    return Seen.AHEAD
+
+
+def _waves(inputs: SiteInputs, nodes: Sequence[NodeRecord]) -> Mapping[NodeName, Value]:
+    members: dict[GroupName, set[NodeName]] = {group.name: set() for group in inputs.strategy.groups}
+    for node in nodes:
+        for group in node.groups:
+            members.setdefault(GroupName(group), set()).add(NodeName(node.name))
+    pace = pacing.of(inputs, {group: frozenset(held) for group, held in members.items()})
+    waves: dict[NodeName, Value] = {}
+    for group in members if pace else ():
+        of_group = pace.waves_of(group) if pace else ()
+        for name, held in of_group if len(of_group) > 1 else ():
+            waves |= dict.fromkeys(held, f"{name} of {group}")
+    return waves
+
+
+def _command(case: Case, action: str, facts: Mapping[NodeName, NodeFact], features: Features, *, ended: bool) -> str:
+    """Return the one command that is proposed: hold what the cause has still to hit, stop, or go on where it failed."""
+    if ended:
+        return retry(ActionId(action))
+    if case.rest and case.feature != WORDS and (rest := _rest(case, facts, features)):
+        reason = wording_of(case.feature).noun.format(case.value)
+        return f"shipyard hold node {shlex.quote(node_sets.fold(rest))} --reason {shlex.quote(reason)}"
+    if case.kind is CaseKind.LATE or (case.feature != WORDS and not case.rest):
+        return f"shipyard describe node {case.nodes[0]}"
+    return f"shipyard stop action/{action}"
+
+
+def _rest(case: Case, facts: Mapping[NodeName, NodeFact], features: Features) -> list[NodeName]:
+    column = features.columns.get(case.feature, ())
+    return [
+        name
+        for name, held in zip(features.names, column, strict=False)
+        if has(held, case.value) and name in facts and facts[name].seen is Seen.AHEAD
+    ]
