@@ -116,7 +116,12 @@ _muted = sa.exists().where(
 # Cases that are open in the latest site action; its journal has few entries of the kind.
 _opened = sa.case((t.journal.c.kind == CaseOpened.kind, 1), else_=-1)
 _cases = (
-    sa.select(sa.literal("cases").label("kind"), _NONE.label("first"), _NONE.label("second"), sa.func.sum(_opened))
+    sa.select(
+        sa.literal("cases").label("kind"),
+        _NONE.label("first"),
+        _NONE.label("second"),
+        sa.func.sum(_opened).label("number"),
+    )
     .where(t.OF_A_CASE, t.journal.c.kind != CaseChanged.kind, _of_latest_site_action(t.journal.c.action_id))
     .having(sa.func.count() > 0)
 )

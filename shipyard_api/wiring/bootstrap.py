@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ulid import ULID
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.steps.cases import FindCases
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.domain.actions import NODE_OPERATION
 from shipyard_api.domain.findings import Finding
@@ -209,6 +210,7 @@ def api(
             partial(design_stores.firmware, rendered, schemas.check),
             rendered.committed_nodes,
             lambda deployed: changes_of_site(plan_steps, committed_revision(designs.heads()), deployed),
+            FindCases(store, rendered.of).design,
         ),
         software=of_software,
         schemas=schemas,

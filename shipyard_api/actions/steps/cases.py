@@ -5,7 +5,7 @@ Nothing here acts. A case proposes one command, as it is best when the case is f
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -57,7 +57,7 @@ class FindCases:
             groups = tx.actions.groups(ActionId(action), status=(), group=(), after=-1, limit=_ALL)
             before = open_cases(entry.fact for entry in tx.journal.entries(ActionId(action), KINDS))
         try:
-            features = self.features(Revision(inputs.revision), inputs, nodes)
+            features = self.features(inputs, nodes)
         except PeerError:
             return ()
         sent = _Sent.of(groups)
@@ -71,14 +71,22 @@ class FindCases:
             earlier = tx.journal.earlier_cases(ActionId(action), new) if new else {}
         return tuple(changes(before, found, earlier))
 
-    def features(self, revision: Revision, inputs: SiteInputs, nodes: Sequence[NodeRecord]) -> Features:
-        """Return what is known of the nodes; of a design that cannot be read, only what the action knows."""
+    def design(self, revision: Revision, nodes: Collection[NodeName]) -> Features:
+        """Return what the design says of nodes, and what was seen of them. Raises ports.errors.
+
+        Of a design that cannot be read, it is only what was seen.
+        """
         try:
             features = of_design(self.rendered(revision))
         except (RenderingFailed, UnknownRevision):
-            features = Features([NodeName(node.name) for node in nodes])
+            features = Features(list(nodes))
+        return features.extended(self.seen(nodes))
+
+    def features(self, inputs: SiteInputs, nodes: Sequence[NodeRecord]) -> Features:
+        """Return what is known of the nodes of an action. Raises ports.errors."""
         names = [NodeName(node.name) for node in nodes]
-        known: dict[str, Mapping[NodeName, Value]] = {**self.seen(names)}
+        features = self.design(Revision(inputs.revision), names)
+        known: dict[str, Mapping[NodeName, Value]] = {}
         known["group"] = {NodeName(node.name): frozenset(node.groups) for node in nodes if node.groups}
         if waves := _waves(inputs, nodes):
             known["wave"] = waves

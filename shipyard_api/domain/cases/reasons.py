@@ -8,7 +8,7 @@ GAP = "…"
 _LONGEST = 400
 """Characters of a reason that count: the words of a peer come first, and its trace last."""
 
-_WORDS = 12
+_WORDS = 16
 _VARIABLE = re.compile(
     r"""
     [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}   # a UUID
@@ -19,6 +19,7 @@ _VARIABLE = re.compile(
     | (?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])       # an IPv6 address
     | \b0x[0-9a-f]+\b
     | \b(?=[a-z]*\d)[0-9a-f]{8,}\b                                  # a digest, or the id of a job
+    | \{[^{}]{1,300}\}                                               # a mapping, such as a step
     | '[^'\n]{1,80}' | "[^"\n]{1,80}"                               # a quoted name
     | \d+(?:[.,]\d+)*
     """,

@@ -58,7 +58,8 @@ def changes(before: Sequence[Case], now: Sequence[Case], earlier: Mapping[str, E
         if key not in found:
             yield CaseClosed(key, case.sentence)
     for case in now:
-        if case.key not in known:
+        old = known.get(case.key)
+        if old is None:
             yield CaseOpened(replace(case, earlier=earlier.get(case.key)))
-        elif (same := replace(case, earlier=known[case.key].earlier)) != known[case.key]:
-            yield CaseChanged(same)
+        elif replace(case, earlier=old.earlier, command=old.command) != old:
+            yield CaseChanged(replace(case, earlier=old.earlier))

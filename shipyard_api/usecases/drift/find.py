@@ -1,13 +1,20 @@
 """Find drift: how nodes differ from what an action left (product, section 9)."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import TypeVar
 
+from msgspec.structs import replace as with_fields
+
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.cases.case import Case, CaseKind
+from shipyard_api.domain.cases.features import Features
+from shipyard_api.domain.cases.find import MOST_CASES, NodeFact, Seen, find_cases
+from shipyard_api.domain.cases.ranking import LEAST
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.differences import (
@@ -56,7 +63,7 @@ class Drift:
 
     ``compared``: how many nodes were; ``skipped``: nodes that an action works on now. ``unsighted``: compared nodes of
     which it is not known yet which machine and installation they had. ``to_do``: no drift, but what the design that is
-    committed asks of nodes as they were given; None if it is not known.
+    committed asks of nodes as they were given; None if it is not known. ``cases``: what nodes that differ share.
     """
 
     base: ActionRecord
@@ -66,6 +73,7 @@ class Drift:
     skipped: Mapping[NodeName, ActionId]
     unsighted: Sequence[NodeName]
     to_do: Mapping[NodeName, NodeImpact] | None = None
+    cases: Sequence[Case] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class FindDrift:
     are read node by node, of those nodes alone of which the design wants anything. ``committed``: returns the nodes
     of the committed design, None if they are unknown: then those of the action's design are the servers of the site.
     ``changes``: returns what the committed design asks of the site, of which the provisioner shows these as deployed.
+    ``features``: returns what may be the cause of differences.
     """
 
     store: Store
@@ -86,6 +95,7 @@ class FindDrift:
     firmware: Callable[[Revision], WantedValues] = lambda _: {}
     committed: Callable[[], Collection[NodeName] | None] = lambda: None
     changes: Callable[[Collection[NodeName] | None], DesignChanges | None] = lambda _: None
+    features: Callable[[Revision, Collection[NodeName]], Features] = lambda _, nodes: Features(list(nodes))
 
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
@@ -131,7 +141,30 @@ class FindDrift:
             {node.name: busy[node.name] for node in left if node.name in busy},
             [node.name for node in still if node.observation is None],
             self._to_do(machines, busy, unanswered),
+            self._cases(base, [node.name for node in still], differences),
         )
+
+    def _cases(
+        self, base: ActionRecord, compared: Sequence[NodeName], differences: Mapping[str, Sequence[Difference]]
+    ) -> Sequence[Case]:
+        """Return what the compared nodes share that differ in the same way; each command shows one of them."""
+        by_kind: defaultdict[Kind, dict[NodeName, str]] = defaultdict(dict)
+        for system, rows in differences.items():
+            for row in rows:
+                by_kind[row.kind][row.node] = f"{system}: {row.kind.value}"
+        if base.revision is None or max(map(len, by_kind.values()), default=0) < LEAST:
+            return ()
+        try:
+            features = self.features(base.revision, compared)
+        except PeerError:
+            return ()
+        cases: list[Case] = []
+        for differ in by_kind.values():
+            facts = {node: NodeFact(Seen.SPARED) for node in compared}
+            facts |= {node: NodeFact(Seen.AFFECTED, why) for node, why in differ.items()}
+            cases += find_cases(CaseKind.DRIFT, facts, features)
+        first = sorted(cases, key=lambda case: -len(case.nodes))[:MOST_CASES]
+        return [with_fields(case, command=f"shipyard describe node {case.nodes[0]}") for case in first]
 
     def _to_do(
         self,

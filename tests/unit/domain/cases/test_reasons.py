@@ -16,6 +16,7 @@ from shipyard_api.domain.cases.reasons import first_words, template
         ("GET https://10.0.0.1/images/a answered 404", "GET … answered …"),
         ("job 8b1f5a3e may still be working", "job … may still be working"),
         ('Power "ON" failed at 2026-11-21T02:14:05Z', "Power … failed at …"),
+        ("failed step {'step': 'erase', 'priority': 10}: bad", "failed step …: bad"),
         ("disk nvme1n1 is missing", "disk nvme…n… is missing"),
     ],
     ids=lambda text: text[:20],
@@ -26,4 +27,4 @@ def test_what_differs_from_node_to_node_is_taken_out(reason: str, text: str) -> 
 
 def test_the_first_words_are_as_many_as_a_person_reads() -> None:
     assert first_words("no answer.") == "no answer"
-    assert first_words(" ".join("abcdefghijklmnop")) == "a b c d e f g h i j k l …"
+    assert first_words(" ".join("abcdefghijklmnopqrst")) == "a b c d e f g h i j k l m n o p …"

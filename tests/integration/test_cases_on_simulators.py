@@ -1,0 +1,128 @@
+"""A rack fails before simulated provisioners: its case, in a running action and after, in each place that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.facts.cases import KINDS
+from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
+from tests.integration.api.description import check
+from tests.integration.test_policy_on_simulators import PolicySite
+
+NIGHT = tuple(f"n{number}" for number in range(1, 43))
+DEAD = NIGHT[24:30]
+IPMI = "IPMI session to 10.9.0.{} timed out after 30 s"
+
+
+class RackSite(PolicySite):
+    """Forty-two nodes in seven racks, and a group of all of them."""
+
+    names: Sequence[str] = NIGHT
+
+    def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the documents of the design."""
+        return [
+            layering_policy(),
+            *(node_document(name, rack=f"r{place // 6}") for place, name in enumerate(NIGHT)),
+            strategy_document(
+                *(
+                    group_entry(name, depends_on=after, selectors=[{"node_names": [*nodes]}])
+                    for name, after, nodes in self.parts
+                )
+            ),
+            document(
+                "shipyard/DeploymentConfiguration/v1",
+                "deployment-configuration",
+                {"armada": {"manifest": "full-site"}, "physical_provisioner": self.section()},
+            ),
+        ]
+
+    @property
+    def parts(self) -> Sequence[tuple[str, Sequence[str], Sequence[str]]]:
+        """The groups, with those that come before and their nodes."""
+        return [("all", [], NIGHT)]
+
+    def fail_rack(self) -> None:
+        """Let rack r4 fail in its preparation, and one more node for a reason of its own."""
+        word = self.peer.words["prepare"]
+        self.play({
+            **{node: {word: "fail", "reason": IPMI.format(place)} for place, node in enumerate(DEAD)},
+            "n3": {word: "fail", "reason": "disk sda is broken"},
+        })  # fmt: skip
+
+    def shown(self, view: str) -> Any:
+        """Return the cases in a view of the action, which is as the API describes it."""
+        answer = self.ask("GET", f"/actions/{self.action}{view}", expect=200)
+        check("GET", f"/api/v1.0/actions/{self.action}{view}", answer)
+        return answer.json.get("cases", [])
+
+    def events(self) -> list[str]:
+        """Return the kinds of the events about cases, in order."""
+        with self.store.begin() as tx:
+            return [entry.kind for entry in tx.journal.entries(self.action, KINDS)]
+
+
+class StaggeredSite(RackSite):
+    """The same, in two groups one after the other, and rack r4 in both."""
+
+    @property
+    def parts(self) -> Sequence[tuple[str, Sequence[str], Sequence[str]]]:
+        """The groups, with those that come before and their nodes."""
+        first = [*NIGHT[:24], *DEAD[:4]]
+        return [("first", [], first), ("second", ["first"], [node for node in NIGHT if node not in first])]
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest, module_database_url: str) -> Iterator[RackSite]:
+    kind, provisioner = request.param
+    with closing(kind(module_database_url, provisioner, {})) as found:
+        yield found
+
+
+@pytest.mark.parametrize("site", [(RackSite, peer) for peer in ("drydock", "maas", "ironic")], indirect=True, ids=str)
+def test_a_rack_that_fails_is_the_case_of_report_action_and_overview(site: RackSite) -> None:
+    site.begin()
+    site.fail_rack()
+    site.run()
+
+    (case,) = site.shown("/report")
+    assert (case["feature"], case["value"], case["nodes"]) == ("rack", "r4", sorted(DEAD))
+    assert case["sentence"].startswith("6 of the 7 that failed are in rack r4; none of 35 others are. Since ")
+    assert case["command"] == f"shipyard retry {site.action}"
+    assert site.shown("") == site.shown("/overview") == [case]
+    assert site.events() == ["case_opened"]
+    assert site.store.read(lambda tx: tx.measures.counts()).cases == 1
+
+
+@pytest.mark.parametrize("site", [(StaggeredSite, "maas")], indirect=True, ids=str)
+def test_a_running_action_proposes_to_hold_what_is_left_of_the_rack(site: RackSite) -> None:
+    site.begin()
+    site.fail_rack()
+    site.turns(lambda: bool(site.shown("")))
+
+    (case,) = site.shown("")
+    assert (case["value"], case["nodes"], case["rest"]) == ("r4", sorted(DEAD[:4]), 2)
+    assert case["command"] == "shipyard hold node 'n[29-30]' --reason 'rack r4'"
+    site.run()
+    (case,) = site.shown("")
+    assert (len(case["nodes"]), case["rest"]) == (6, 0)
+    assert site.events()[0] == "case_opened"
+    assert set(site.events()[1:]) == {"case_changed"}
+
+
+@pytest.mark.parametrize("site", [(RackSite, "ironic")], indirect=True, ids=str)
+def test_the_same_rack_in_the_next_action_is_named_as_the_same(site: RackSite) -> None:
+    site.begin()
+    site.fail_rack()
+    site.run()
+    first = site.action
+    assert site.create("deploy_site", {}).status_code == 201
+    site.run()
+
+    (case,) = site.shown("")
+    assert case["earlier"] == {"times": 1, "first_at": case["earlier"]["first_at"], "action_id": first}
+    assert case["sentence"].endswith(f"Second time since Monday; the last time in action {first}.")
