@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import (
+    case_looks,
     job_watch,
     joining,
     late_nodes,
@@ -47,10 +48,9 @@ from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
-from shipyard_api.domain.facts.cases import CaseOpened
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesGivenUp, NodesKept, NodesLate, NodesNotLate
+from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.holds import NodeWork
@@ -142,8 +142,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Act(SubmitMove(move, self._design(state), self.kind, steps, approvals), give_up_at=now + limit)
         if state.rollout.running or not state.rollout.done:
             return Look(self._poll(state, state.rollout, now))
-        if state.cases_due and self.cases is not None:
-            return Look(SeekCases(state.action, state.inputs, ended=True))
+        if look := case_looks.next_look(state, self.cases, ended=True):
+            return Look(look)
         if state.rollout.verdict() is Verdict.FAILED:
             return Failed(f"{CRITICAL_FAILED}; {state.summary()}")
         return Done(state.summary())
@@ -180,12 +180,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def ask(self, question: Question) -> Members | Answers | SoughtCases:
         """Select the members, or poll everything that runs. Raises only if no peer answers."""
         if isinstance(question, SeekCases):
-            return SoughtCases(self._sought(question))
+            return case_looks.seek(self.cases, question)
         if isinstance(question, PollJobs):
             answers = rollout_polls.answers(
                 question, self.store, self.provisioner, self.cluster, self._tasks, self.gates
             )
-            return replace(answers, cases=self._sought(question.cases)) if question.cases else answers
+            return case_looks.answered(answers, self.cases, question.cases)
         return members.select(
             question, self.store, self.provisioner, self.acceptance, self.specifications, kind=self.kind
         )
@@ -198,7 +198,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if state.rollout is not None and not state.failed:
             # The next group may have no node that is not in flight already.
             folded = settled(folded, state.rollout, now, self.pause)
-        state.cases_due = state.cases_due or any(_concerns_cases(fact, known=state.cases) for fact in folded.facts)
+        case_looks.note(state, folded.facts)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
         if not failed or not hold_after:
@@ -217,10 +217,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_answers(state, asked, report, now)
             case Submitted(job, part), SubmitMove(move):
                 return self._fold_submitted(state, replace(move, nodes=part or move.nodes), job, now)
-            case SoughtCases(facts), SeekCases():
-                return Folded(state, _sought(state, facts))
-            case PeerFailure(), SeekCases():
-                return Folded(state, _sought(state, ()))
+            case _, SeekCases():
+                return Folded(state, case_looks.fold(state, report.facts if isinstance(report, SoughtCases) else ()))
             case PeerFailure(), SelectMembers():
                 return self._fold_no_members(state, report, now)
             case PeerFailure(), PollJobs(_, nodes, polls, machines):
@@ -301,13 +299,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = open_gates(rollout, now), pacing.waits(rollout, now, state.action)
-        cases = SeekCases(state.action, state.inputs) if state.cases_due and self.cases else None
+        cases = case_looks.next_look(state, self.cases)
         return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy, cases)
-
-    def _sought(self, question: SeekCases) -> tuple[Fact, ...]:
-        if self.cases is None:
-            return ()
-        return self.cases.changes(question.action, question.inputs, ended=question.ended)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
@@ -390,7 +383,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         self, state: RolloutState, poll: PollJobs, answers: Answers, now: datetime
     ) -> Folded[RolloutState]:
         rollout = _known(state)
-        facts = [*uncounted.apply(state, answers.uncounted), *_sought(state, answers.cases)]
+        facts = [*uncounted.apply(state, answers.uncounted), *case_looks.fold(state, answers.cases)]
         polls: list[datetime] = []
         for move in list(rollout.running):
             if state.watches[move].at_provisioner:
@@ -467,22 +460,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         straggler = leaving.straggler(self.kind, self._design(state), move, job, left, frozenset(), watched.why)
         end = finish(state.watches.pop(move), rollout, move, Outcome(why=why, never_begun=True), why)
         return (*straggler, *end)
-
-
-def _concerns_cases(fact: Fact, *, known: bool) -> bool:
-    """Return whether there may be another case after a fact; ``known``: there is one, whose figures may change."""
-    if isinstance(fact, NodesChanged):
-        return known or fact.status is NodeStatus.FAILURE
-    return isinstance(fact, NodesLate | NodesNotLate)
-
-
-def _sought(state: RolloutState, facts: tuple[Fact, ...] | None) -> tuple[Fact, ...]:
-    """Return the facts about cases; None: it was not asked for them."""
-    if facts is None:
-        return ()
-    state.cases_due = False
-    state.cases = state.cases or any(isinstance(fact, CaseOpened) for fact in facts)
-    return facts
 
 
 def _known(state: RolloutState) -> Rollout:

@@ -6,7 +6,6 @@ A node without a value of a feature counts for no value of it, and neither for n
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
-from typing import Any
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HARDWARE_PROFILE, lineage, profiles
 from shipyard_api.domain.documents.rendering import Rendering
@@ -122,20 +121,20 @@ def _of_design(rendering: Rendering) -> Features:
     return Features.of(list(machines), known)
 
 
-def _hardware(data: Any) -> tuple[str, str]:
+def _hardware(data: object) -> tuple[str, str]:
     model = " ".join(str(_at(data, key)) for key in ("vendor", "generation", "hw_version") if _at(data, key))
     firmware = " ".join(str(_at(data, key)) for key in ("bios_version", "firmware_version") if _at(data, key))
     return model, firmware
 
 
-def _addressed(chain: Iterable[Any]) -> Iterator[str]:
+def _addressed(chain: Iterable[object]) -> Iterator[str]:
     for data in chain:
         for entry in _list(_at(data, "addressing")):
             if isinstance(network := _at(entry, "network"), str):
                 yield network
 
 
-def _subnet(chain: Sequence[Any], bmc: str, networks: Mapping[str, str]) -> str:
+def _subnet(chain: Sequence[object], bmc: str, networks: Mapping[str, str]) -> str:
     """Return the network of the address of the BMC: its CIDR, or its name where that is not known."""
     if networks.get(bmc):
         return networks[bmc]
@@ -149,27 +148,27 @@ def _subnet(chain: Sequence[Any], bmc: str, networks: Mapping[str, str]) -> str:
     return str(ip_network(f"{address}/{24 if address.version == 4 else 64}", strict=False))
 
 
-def _cidr(data: Any) -> str:
+def _cidr(data: object) -> str:
     cidr = _at(data, "cidr")
     return cidr if isinstance(cidr, str) else ""
 
 
-def _nearest(chain: Iterable[Any], path: str) -> str:
+def _nearest(chain: Iterable[object], path: str) -> str:
     for data in chain:
         if isinstance(value := _at(data, path), str) and value:
             return value
     return ""
 
 
-def _names(data: Any) -> frozenset[str]:
+def _names(data: object) -> frozenset[str]:
     return frozenset(map(str, data)) if isinstance(data, dict) else frozenset()
 
 
-def _list(data: Any) -> list[Any]:
+def _list(data: object) -> list[object]:
     return data if isinstance(data, list) else []
 
 
-def _at(data: Any, path: str) -> Any:
+def _at(data: object, path: str) -> object:
     for key in path.split("."):
         data = data.get(key) if isinstance(data, dict) else None
     return data
