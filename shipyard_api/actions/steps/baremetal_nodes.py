@@ -41,24 +41,22 @@ from shipyard_api.actions.steps.rollout_messages import (
     steps_of,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
-from shipyard_api.actions.steps.settling import failures, finish, progress, released, settled, unprepared
-from shipyard_api.actions.steps.software.software_stage import NoPlan
+from shipyard_api.actions.steps.settling import failures, finish, progress, settled
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
-from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp, NodesKept
+from shipyard_api.domain.facts.groups import GroupChanged
+from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.holds import NodeWork
-from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.enforcing import open_gates
 from shipyard_api.domain.rollout.moves import Move, Outcome
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP
@@ -210,7 +208,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     ) -> Folded[RolloutState]:
         match report, asked:
             case Members(), _:
-                return self._fold_members(state, report)
+                return members.fold(state, report, self.kind, self.provisioner.name)
             case Mapping() | PeerFailure(), AcceptNodes(move, start):
                 return self._fold_started(state, move, start, report, now)
             case Answers(), PollJobs():
@@ -252,8 +250,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         match asked:
             case SelectMembers():
                 return Awaited(self.provisioner.name, "the nodes of the groups")
-            case SeekCases():
-                return Awaited("worker", "what the failed nodes have in common")
             case PollJobs(policy=Awaited() as awaited):
                 return awaited
         move, approvals = (asked.move, asked.approvals) if isinstance(asked, SubmitMove) else (None, None)
@@ -312,32 +308,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         awaited = Awaited(self.provisioner.name, "the nodes of the groups", trouble.detail, deadline=deadline)
         wait_until = now + timedelta(seconds=max(self.pause, trouble.retry_after))
         return Folded(state, wait_until=wait_until, awaited=awaited)
-
-    def _fold_members(self, state: RolloutState, report: Members) -> Folded[RolloutState]:
-        if isinstance(report.acceptance, NoPlan):
-            state.failed = f"the acceptance tasks of the groups cannot run: {report.acceptance.reason}"
-            return Folded(state)
-        state.acceptance = report.acceptance
-        strategy, members = state.inputs.strategy, report.by_group
-        pace = pacing.of(state.inputs, members) or ALL_AT_ONCE
-        rollout = state.rollout = Rollout(strategy, members, state.inputs.configuration.mode, pace)
-        planned, kept = report.planned, tuple(node for node in state.kept if node in rollout.nodes)
-        given = {node: text for node, text in planned.given.items() if node not in kept}
-        facts: list[Fact] = [MembersKnown.of(strategy, members, given), *uncounted.apply(state, report.uncounted)]
-        if planned.left:
-            state.left = planned.left.nodes
-            facts.append(planned.left)
-        if kept:
-            rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS))
-            facts.append(NodesKept(kept, state.kept_from))
-        to_release = {node: label for node, label in report.to_release.items() if node not in kept}
-        rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), spared=to_release)
-        facts.extend(released(self.provisioner.name, members, to_release))
-        if not self.kind.prepares:
-            left = [node for node in rollout.nodes if node not in kept]
-            rollout.restore(nodes=dict.fromkeys(left, NodeStatus.PREPARED), spared=left)
-            facts.extend(unprepared(members, left))
-        return Folded(state, tuple(facts))
 
     def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)

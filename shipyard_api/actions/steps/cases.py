@@ -11,8 +11,8 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from shipyard_api import node_sets
 from shipyard_api.actions.steps import pacing
+from shipyard_api.domain import node_sets
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.cases.case import WORDS, Case, CaseKind, wording_of
 from shipyard_api.domain.cases.features import Features, Value, of_design
@@ -90,8 +90,8 @@ class FindCases:
         known["group"] = {NodeName(node.name): frozenset(node.groups) for node in nodes if node.groups}
         if waves := _waves(inputs, nodes):
             known["wave"] = waves
-        if inputs.steps:
-            asked = {node: frozenset(template for template, _ in steps) for node, steps in inputs.steps.items()}
+        if inputs.deploy_steps:
+            asked = {node: frozenset(template for template, _ in steps) for node, steps in inputs.deploy_steps.items()}
             known["template"] = {name: asked.get(name, frozenset()) for name in names}
         return features.extended(known)
 

@@ -1,13 +1,21 @@
 """Asking which nodes the groups of a rollout hold, and what is known of them before the first is sent."""
 
-from shipyard_api.actions.steps import rollout_polls, uncounted
+from shipyard_api.actions.steps import pacing, rollout_polls, uncounted
 from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.rollout_messages import Kind, Members, SelectMembers
+from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.actions.steps.settling import released, unprepared
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.specifications import Planned, Specifications
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import MembersKnown
+from shipyard_api.domain.facts.nodes import NodesKept
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.workflow.step import Folded
 
 
 def select(
@@ -33,6 +41,34 @@ def select(
     if specifications is not None:
         planned = specifications.plan(question.inputs, nodes, services=kind is Kind.SERVICE)
     return Members(by_group, plan, to_release, uncounted.ask(store), planned)
+
+
+def fold(state: RolloutState, report: Members, kind: Kind, provisioner: str) -> Folded[RolloutState]:
+    """Begin the rollout with its members. ``provisioner``: its name."""
+    if isinstance(report.acceptance, NoPlan):
+        state.failed = f"the acceptance tasks of the groups cannot run: {report.acceptance.reason}"
+        return Folded(state)
+    state.acceptance = report.acceptance
+    strategy, members = state.inputs.strategy, report.by_group
+    pace = pacing.of(state.inputs, members) or ALL_AT_ONCE
+    rollout = state.rollout = Rollout(strategy, members, state.inputs.configuration.mode, pace)
+    planned, kept = report.planned, tuple(node for node in state.kept if node in rollout.nodes)
+    given = {node: text for node, text in planned.given.items() if node not in kept}
+    facts: list[Fact] = [MembersKnown.of(strategy, members, given), *uncounted.apply(state, report.uncounted)]
+    if planned.left:
+        state.left = planned.left.nodes
+        facts.append(planned.left)
+    if kept:
+        rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS))
+        facts.append(NodesKept(kept, state.kept_from))
+    to_release = {node: label for node, label in report.to_release.items() if node not in kept}
+    rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), spared=to_release)
+    facts.extend(released(provisioner, members, to_release))
+    if not kind.prepares:
+        left = [node for node in rollout.nodes if node not in kept]
+        rollout.restore(nodes=dict.fromkeys(left, NodeStatus.PREPARED), spared=left)
+        facts.extend(unprepared(members, left))
+    return Folded(state, tuple(facts))
 
 
 def _plan(
