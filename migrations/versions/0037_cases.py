@@ -10,7 +10,12 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.create_index("journal_cases_index", "journal", ["action_id"], postgresql_where=sa.text("kind = 'case_opened'"))
+    op.create_index(
+        "journal_cases_index",
+        "journal",
+        ["action_id"],
+        postgresql_where=sa.text("kind IN ('case_opened', 'case_changed', 'case_closed')"),
+    )
 
 
 def downgrade() -> None:

@@ -8,7 +8,7 @@ from shipyard_api.ports.state.errors import UnsuitableDatabase
 OLDEST = "0036"
 """The first schema with every table and column that the code uses."""
 
-NEWEST = "0036"
+NEWEST = "0037"
 """The schema that ``db upgrade`` of this release leads to."""
 
 ROLLING_FROM = "0023"

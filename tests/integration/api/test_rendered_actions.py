@@ -23,6 +23,7 @@ from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
 from shipyard_api.domain.facts import steps
 from shipyard_api.domain.facts.actions import ActionEnded, Noted
+from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
 from shipyard_api.domain.facts.codec import KINDS
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
@@ -73,6 +74,7 @@ from tests.integration.api.conftest import settings
 from tests.integration.api.wire import V1, Caller, Site, small_design
 from tests.integration.storage.conftest import new_action
 from tests.peer import Peer
+from tests.stored_facts import RACK
 
 NOW = datetime.now(UTC)
 
@@ -234,6 +236,9 @@ FACTS: dict[type[Fact], tuple[Fact, bool]] = {
     WaveEnded: (WaveEnded(A, "canary", 1, 1, 0), False),
     NodesLate: (NodesLate(A, Phase.PREPARE, {N1: 60.0}, 90.0), False),
     NodesNotLate: (NodesNotLate(A, Phase.PREPARE, (N1,)), False),
+    CaseOpened: (CaseOpened(RACK), True),
+    CaseChanged: (CaseChanged(RACK), False),
+    CaseClosed: (CaseClosed(RACK.key, RACK.sentence), False),
     PolicyStopped: (PolicyStopped("budget site", "text", 1), True),
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), True),
     JobStarted: (JobStarted("verify_site", "j"), False),
@@ -304,6 +309,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     Journal.step_entries: lambda tx, action: tx.journal.step_entries(action, StepId("a"), after=0, until=None, limit=9),
     Journal.ends: lambda tx, _: tx.journal.ends(),
     Journal.following: lambda tx, action: tx.journal.following(0, 9, action=action, limit=9),
+    Journal.earlier_cases: lambda tx, action: tx.journal.earlier_cases(action, [RACK.key]),
     Journal.entry: lambda tx, _: tx.journal.entry(1),
     Journal.action_notes: lambda tx, action: tx.journal.action_notes([action]),
     Stragglers.open: lambda tx, _: tx.stragglers.open(),

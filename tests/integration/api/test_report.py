@@ -106,6 +106,7 @@ def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
         "failed_steps": [],
         "way_back": [],
         "older": [],
+        "cases": [],
         "totals": {"groups": groups, "nodes": nodes},
         "findings": [],
         "groups": [],
