@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
-from msgspec.structs import replace
+from msgspec.structs import replace as with_fields
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.airship import app as airship
@@ -238,7 +238,7 @@ FACTS: dict[type[Fact], tuple[Fact, bool]] = {
     NodesLate: (NodesLate(A, Phase.PREPARE, {N1: 60.0}, 90.0), False),
     NodesNotLate: (NodesNotLate(A, Phase.PREPARE, (N1,)), False),
     CaseOpened: (CaseOpened(RACK), True),
-    CaseChanged: (CaseChanged(replace(RACK, rest=3)), True),
+    CaseChanged: (CaseChanged(with_fields(RACK, rest=3)), True),
     CaseClosed: (CaseClosed(RACK.key, RACK.sentence), True),
     PolicyStopped: (PolicyStopped("budget site", "text", 1), True),
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), True),
