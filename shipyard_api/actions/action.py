@@ -22,6 +22,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import Parameter, Parameters, parse_parameters
 from shipyard_api.domain.policy import PREFIX
@@ -285,6 +286,10 @@ class Action:
         """
         return self.listed and not {NodeWork.DEPLOYMENT, NodeWork.TEARDOWN}.isdisjoint(self.work)
 
+    def excludes(self, operation: NodeOperation) -> bool:
+        """Return whether both may take etcd members out, so that the operation excludes it, on whatever node."""
+        return self.tears_down and operation.takes_members
+
     @property
     def knows(self) -> frozenset[str]:
         """The names of its parameters."""
@@ -347,6 +352,11 @@ class Catalog:
     def listed(self) -> Sequence[ActionName]:
         """The names under which operators create actions."""
         return self.names(lambda action: action.listed)
+
+    @property
+    def deploying(self) -> Sequence[ActionName]:
+        """The names of the actions that deploy nodes."""
+        return self.names(lambda action: action.deploys)
 
     @property
     def of_the_site(self) -> Sequence[ActionName]:

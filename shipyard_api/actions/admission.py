@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from shipyard_api.actions.action import Case, Desk
+from shipyard_api.actions.action import Action, Case, Desk
 from shipyard_api.actions.inputs import teardown_inputs
 from shipyard_api.domain.blast_radius import BlastRadius
 from shipyard_api.domain.deploy_steps.planning import StepPlan, requested_of
@@ -49,6 +49,7 @@ from shipyard_api.domain.rollout.policy.findings import (
     smaller_batches,
 )
 from shipyard_api.domain.rollout.policy.policy import Rule
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.specification.given import LABELS, PLACEMENT, labelled
 from shipyard_api.domain.specification.impact import DONE
 from shipyard_api.domain.strategy.selectors import select
@@ -124,6 +125,14 @@ def design_sound(case: Case, desk: Desk) -> Case:
     return case
 
 
+def binding(action: Action, policy: PolicyInputs) -> PolicyInputs:
+    """Return the rules of a policy that bind the action and have a meaning for it."""
+    bound = policy.binds(action.name, usually=action.takes_nodes)
+    policy = policy.only(action.rules if bound else {Rule.LATE})
+    # Nobody knows how long a teardown takes.
+    return policy if action.deploys or action.services else replace(policy, seconds={})
+
+
 def paced(case: Case, desk: Desk) -> Case:
     """Keep of the site's policy the rules that bind the action and have a meaning for it.
 
@@ -132,10 +141,7 @@ def paced(case: Case, desk: Desk) -> Case:
     action, policy = case.action, case.site.policy
     if policy is None:
         return case
-    bound = policy.binds(action.name, usually=action.takes_nodes)
-    policy = policy.only(action.rules if bound else {Rule.LATE})
-    if not action.deploys and not action.services:
-        policy = replace(policy, seconds={})  # nobody knows how long a teardown takes
+    policy = binding(action, policy)
     if case.parameters.force and policy.can_be_passed:
         found = policy_passed(action.name) if case.may_pass_policy else policy_not_passed(action.name)
         policy = replace(policy, passed=case.may_pass_policy)

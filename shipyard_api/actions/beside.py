@@ -101,8 +101,7 @@ def refuse_operations(running: Sequence[ActionRecord], kind: Action, nodes: Coll
     """
     for action in running:
         node, operation = NodeName(action.parameters["node"]), NodeOperation(action.parameters["operation"])
-        on_etcd = operation.takes_members and kind.tears_down
-        if on_etcd or nodes is None or node in nodes:
+        if kind.excludes(operation) or nodes is None or node in nodes:
             raise NodeOperationRunning(action.id, operation.value, node)
 
 

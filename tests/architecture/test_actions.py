@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import yaml
@@ -28,6 +29,24 @@ LISTED = {
     "storage/software.py": 3,
     "domain/actions.py": 1,
 }
+
+
+_OWNERS = ("action", "kind", "NODE_OPERATION")
+FLAGS = {name for name, kind in get_type_hints(Action).items() if kind is bool} | {"removes", "takes_nodes"}
+ASKED: dict[str, int] = {
+    "usecases/actions/control.py": 11,
+    "usecases/actions/create.py": 5,
+    "usecases/actions/forecast.py": 3,
+    "usecases/actions/limits.py": 1,
+    "usecases/actions/overview.py": 2,
+    "usecases/actions/plan.py": 13,
+    "usecases/actions/way_back.py": 3,
+    "usecases/drift/observe.py": 1,
+    "usecases/node_operations/operate.py": 2,
+    "usecases/nodes/check_etcd.py": 1,
+    "usecases/software/run_states.py": 2,
+}
+"""How often a place may ask what an action is; the aim is never."""
 
 
 def _compared(tree: ast.Module) -> Iterator[ast.AST]:
@@ -67,6 +86,30 @@ def test_nothing_outside_an_action_compares_its_name() -> None:
                 found[place] = count
     assert compared == KEPT
     assert written == LISTED
+
+
+def _flags(tree: ast.Module) -> Iterator[str]:
+    """Yield each flag of an action that is read."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in FLAGS:
+            owner = node.value
+            of_catalog = isinstance(owner, ast.Subscript) and isinstance(owner.value, ast.Name)
+            of_case = isinstance(owner, ast.Attribute) and owner.attr == "action"
+            if of_catalog or of_case or (isinstance(owner, ast.Name) and owner.id in _OWNERS):
+                yield node.attr
+
+
+def test_few_places_outside_of_actions_ask_for_a_flag() -> None:
+    """Make it fewer: a place that asks what an action is decides for it."""
+    asked: dict[str, int] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        if place.split("/")[0] in ("usecases", "api", "wiring", "workflow", "programs"):
+            text = path.read_text(encoding="utf-8")
+            if "ction" in text and (count := len([*_flags(ast.parse(text))])):
+                asked[place] = count
+    assert {place: count for place, count in asked.items() if count > ASKED.get(place, 0)} == {}
+    assert {place: count for place, count in ASKED.items() if asked.get(place, 0) < count} == {}, "lower the limits"
 
 
 def test_an_action_says_what_it_does_to_nodes() -> None:

@@ -18,7 +18,7 @@ _ACTIONS = 50
 
 def read_history(store: Store, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
     """Return the history of both phases, or only that of actions before one."""
-    names = ACTIONS.names(lambda action: action.deploys)
+    names = ACTIONS.deploying
     return store.read(lambda tx: tx.nodes.phase_history(names, actions=_ACTIONS, before=before))
 
 
@@ -29,7 +29,7 @@ def measured(store: Store) -> Mapping[Phase, Sequence[float]]:
 
 def usual_durations(store: Store, models: Mapping[NodeName, str]) -> Usual:
     """Return how long each phase usually lasts with nodes of these hardware profiles; of enough nodes only."""
-    names = ACTIONS.names(lambda action: action.deploys)
+    names = ACTIONS.deploying
     return store.read(lambda tx: tx.nodes.usual_durations(names, models, actions=_ACTIONS))
 
 

@@ -5,9 +5,10 @@ The action does the work, whatever becomes of its caller. The same call attaches
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from shipyard_api.actions.admission import binding
 from shipyard_api.actions.beside import refuse_stragglers
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
@@ -215,10 +216,8 @@ class OperateNodes:
 
 def _binding(policy: PolicyInputs | None) -> PolicyInputs | None:
     """Return the rules of the committed policy that bind single operations: windows, if it names them."""
-    if policy is None or not policy.binds(NODE_OPERATION.name, usually=NODE_OPERATION.takes_nodes):
-        return None
-    windows = replace(policy.only(NODE_OPERATION.rules), seconds={})
-    return windows if windows.paces else None
+    windows = policy and binding(NODE_OPERATION, policy)
+    return windows if windows and windows.paces else None
 
 
 def _attached(tx: Transaction, operation: NodeOperation, checked: _Checked) -> ActionId | None:
@@ -244,7 +243,7 @@ def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked)
     running = tx.actions.running_site_action()
     if running is not None:
         action, name, _ = running
-        on_etcd = operation.takes_members and ACTIONS[name].tears_down
+        on_etcd = ACTIONS[name].excludes(operation)
         if on_etcd or _works_on(tx, action, name, node):
             where = "it may take etcd members out" if on_etcd else f"it works on {node}"
             raise OperationRefused(_conflict(f"{name} {action} is running, and {where}"))
