@@ -19,6 +19,7 @@ from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Runbook
 from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.hardware.seen import Aspect, SeenNodes
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
 from shipyard_api.domain.strategy.selectors import Selector
@@ -61,6 +62,22 @@ ReadBoards = Callable[[Collection[NodeName]], Mapping[NodeName, Mapping[str, str
 """Reads values of the boards of nodes, by node and name."""
 
 
+class ReadInventory(Protocol):
+    """Reads what the provisioner has seen of the hardware of nodes, when it last inspected them."""
+
+    def __call__(self, nodes: Collection[NodeName], aspects: frozenset[Aspect], /) -> SeenNodes:
+        """Return the hardware of these nodes, at least in these aspects, or why nothing is known of a node.
+
+        Sends at most ``MOST_REQUESTS`` requests: one list serves all nodes where the provisioner has one. What needs a
+        request for each node is read of as many nodes as that leaves room for, and kept until they are inspected again;
+        the others are left out, and the next call goes on with them. Raises ports.errors. Changes nothing.
+        """
+
+
+MOST_REQUESTS = 20
+"""How many requests one reading of inventories sends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a provisioner can do beyond the rest of the port, and its limits.
@@ -71,7 +88,7 @@ class Capabilities:
     ``runbook``: reads a runbook of this name for these deployed nodes, None if there is none. ``bios``: reads the
     settings of these nodes' boards, each by its name; ``firmware``: the versions of their components. A node that has
     none, or is unknown, is left out. ``health``: returns why each node is unhealthy, an empty text for a healthy one; a
-    node of unknown health is left out. All may raise ports.errors.
+    node of unknown health is left out. ``inventory``: reads the hardware of nodes. All may raise ports.errors.
     """
 
     aborts: bool = False
@@ -83,6 +100,7 @@ class Capabilities:
     bios: ReadBoards | None = None
     firmware: ReadBoards | None = None
     health: Callable[[], Mapping[NodeName, str]] | None = None
+    inventory: ReadInventory | None = None
 
 
 @dataclass(frozen=True, slots=True)
