@@ -27,6 +27,7 @@ from shipyard_simulators.outcomes import (
     TaskOutcome,
     TaskOutcomeKind,
 )
+from shipyard_simulators.parts import Parts, read_parts
 from shipyard_simulators.scenario_reader import Reader, UniqueKeyLoader
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -135,6 +136,7 @@ class Scenario:
     tasks: Mapping[str, TaskOutcome] = field(default_factory=dict)
     quirks: Mapping[str, bool] = field(default_factory=lambda: QUIRKS)
     service: tuple[ServiceFault, ...] = ()
+    hardware: Mapping[str, Parts] = field(default_factory=dict)
     region: RegionTraits = field(default_factory=RegionTraits)
     seed: int = 0
     expect: Expectation | None = None
@@ -156,6 +158,12 @@ class Scenario:
             if named_phase == phase and mark in node:
                 return NodeOutcome(kind)
         return NodeOutcome(NodeOutcomeKind.OK)
+
+    def parts(self, node: str) -> Parts | None:
+        """Return the hardware that the scenario gives a node; None: that of the simulator."""
+        if node in self.hardware:
+            return self.hardware[node]
+        return next((parts for pattern, parts in self.hardware.items() if fnmatchcase(node, pattern)), None)
 
     def task_outcome(self, action: str) -> TaskOutcome:
         """Return the outcome of the tasks of the action."""
@@ -214,6 +222,7 @@ def _read(root: Reader, default_name: str) -> Scenario:
         tasks={action: _read_task(tasks, action) for action in tasks if action in actions},
         quirks={**QUIRKS} | {key: quirks.flag(key) for key in quirks},
         service=tuple(_read_fault(fault) for fault in root.items("service")),
+        hardware={pattern: read_parts(part) for pattern, part in root.child("hardware").children()},
         region=_read_region(root.child("region")),
         seed=root.whole("seed", least=None) or 0,
         expect=_read_expectation(root.child("expect")) if "expect" in root else None,

@@ -7,8 +7,8 @@ import yaml
 
 T = TypeVar("T")
 
-# Larger than any duration or count, and exact as a float. NaN is outside of it, too.
-_HUGE = 10**12
+# Larger than any duration, count or size, and exact as a float. NaN is outside of it, too.
+_HUGE = 10**15
 
 
 class UniqueKeyLoader(yaml.SafeLoader):

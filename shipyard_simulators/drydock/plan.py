@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
 from math import inf
 from typing import Any
+from zlib import crc32
 
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.drydock.site import Change, Site
 from shipyard_simulators.drydock.tasks import Message, Record, Task
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind, TaskOutcomeKind
+from shipyard_simulators.parts import Parts, lldp, lshw
 from shipyard_simulators.scenario import Scenario
 
 NODES_AT_ONCE = 64
@@ -174,6 +176,15 @@ def side_by_side(durations: Sequence[float], start: float) -> list[Span]:
         heapreplace(lanes, begin + duration)
         spans.append((begin, begin + duration))
     return spans
+
+
+def hardware_records(node: str, moment: float, parts: Parts | None) -> list[Record]:
+    """Return what is collected of the hardware of a node: that which the scenario gives it, else next to nothing."""
+    if parts is None:
+        return records_of(node, moment, "lshw", "lldp")
+    macs = [f"52:54:{each:02x}:00:{crc32(node.encode()) & 255:02x}:01" for each in range(len(parts.nics))]
+    texts = {"lshw": lshw(node, parts, macs), "lldp": lldp(parts)}
+    return [Record(moment, node, generator, "text/xml", text) for generator, text in texts.items()]
 
 
 def records_of(node: str, moment: float, *generators: str) -> list[Record]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from shipyard_simulators.drydock.plan import ATTEMPTS, IDENTIFY_ATTEMPTS, Plan, Span, records_of, side_by_side
+from shipyard_simulators.drydock.plan import ATTEMPTS, IDENTIFY_ATTEMPTS, Plan, Span, hardware_records, side_by_side
 from shipyard_simulators.drydock.tasks import Task
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
@@ -141,7 +141,7 @@ def _plan_commissioning(plan: Plan, parent: Task, work: _Preparation, span: Span
         _log_failure(plan, work, whole, error)
     else:
         last = _step(plan, parent, "configure_hardware", work, span, [""])
-        last.records += records_of(work.node, span[1], "lshw", "lldp") if span[1] < inf else []
+        last.records += hardware_records(work.node, span[1], plan.scenario.parts(work.node)) if span[1] < inf else []
         plan.change(work.node, (span[0], "Commissioning"), (span[1], "Ready"))
         plan.log(span[1], "node_prepared", phase="prepare", node=work.node, seconds=round(whole[1] - whole[0], 6))
 

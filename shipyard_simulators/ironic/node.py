@@ -11,7 +11,8 @@ DRIVERS = ("fake-hardware", "ipmi", "redfish")
 
 @dataclass(slots=True)
 class Node:
-    """One node. ``number``: its position in order of creation. ``inventory``: None before an inspection.
+    """One node. ``number``: its position in order of creation. ``inventory``, ``plugin_data``: from its
+    inspection; None before one.
 
     ``bios``: the settings of its board that were ever set; ``firmware``: the versions of its components.
     """
@@ -19,6 +20,7 @@ class Node:
     number: int
     values: dict[str, Any]
     inventory: dict[str, Any] | None = None
+    plugin_data: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     bios: dict[str, str] = field(default_factory=dict)
     firmware: dict[str, str] = field(default_factory=dict)

@@ -83,7 +83,7 @@ class Inventory:
         node = self._conductor.look(lambda registry: registry.node(ident_of(req, ident)))
         if node.inventory is None:
             raise IronicError(404, f"Node inventory record for node {node.number} could not be found.")
-        resp.media = {"inventory": node.inventory, "plugin_data": {}}
+        resp.media = {"inventory": node.inventory, "plugin_data": node.plugin_data}
 
 
 class Bios:

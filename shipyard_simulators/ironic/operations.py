@@ -8,6 +8,7 @@ from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.states import LOCKED
 from shipyard_simulators.ironic.steps import apply, burn_in_seconds, cleans, offers
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
+from shipyard_simulators.parts import Parts, ironic_inventory, ironic_plugin_data
 
 FAILING = (
     NodeOutcomeKind.FAIL,
@@ -62,11 +63,8 @@ def inspect_again(conductor: Conductor, node: Node) -> Operation:
 
 
 def _inspected(conductor: Conductor, node: Node) -> None:
-    facts = {"cpus": 8, "memory_mb": 32768, "local_gb": 465, "cpu_arch": "x86_64"}
-    node.values["properties"] = {**node.values["properties"], **facts}
-    node.values["inspection_finished_at"] = conductor.stamp()
     node.values["last_error"] = None
-    node.inventory = inventory_of(node)
+    store_inventory(conductor, node, conductor.scenario.parts(node.name))
     conductor.move(node, "manageable", "inspected")
 
 
@@ -271,6 +269,26 @@ def with_agent(
     yield inf if outcome.kind is NodeOutcomeKind.NEVER else total * _WAIT
     conductor.move(node, busy, "the agent called back")
     yield total * (1 - _BOOT - _WAIT)
+
+
+def store_inventory(conductor: Conductor, node: Node, parts: Parts | None) -> None:
+    """Store what an inspection finds: the hardware that the scenario gives the node, else that of every node."""
+    facts = {"cpus": 8, "memory_mb": 32768, "local_gb": 465, "cpu_arch": "x86_64"}
+    node.inventory, node.plugin_data = inventory_of(node), {}
+    if parts is not None:
+        facts |= {"cpus": parts.threads, "memory_mb": parts.memory * 1024}
+        macs = mac_addresses(node, len(parts.nics))
+        node.inventory = ironic_inventory(parts, macs, node.uuid)
+        node.plugin_data = ironic_plugin_data(parts)
+        node.firmware |= {"bmc": parts.bmc} if parts.bmc else {}
+    node.values["properties"] = {**node.values["properties"], **facts}
+    node.values["inspection_finished_at"] = conductor.stamp()
+
+
+def mac_addresses(node: Node, count: int) -> list[str]:
+    """Return the addresses of the network cards of a node."""
+    mark = node.uuid.replace("-", "")
+    return [":".join(("52", "54", f"{each:02x}", mark[2:4], mark[4:6], mark[6:8])) for each in range(count)]
 
 
 def inventory_of(node: Node) -> dict[str, Any]:

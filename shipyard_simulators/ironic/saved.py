@@ -19,7 +19,10 @@ def save(conductor: Conductor, path: Path) -> None:
 
     def written(registry: Registry) -> str:
         nodes = [
-            {key: getattr(node, key) for key in ("number", "values", "inventory", "history", "bios", "firmware")}
+            {
+                key: getattr(node, key)
+                for key in ("number", "values", "inventory", "plugin_data", "history", "bios", "firmware")
+            }
             for node in registry.nodes.values()
         ]
         return json.dumps(

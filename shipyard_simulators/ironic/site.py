@@ -13,6 +13,7 @@ import yaml
 from shipyard_simulators.ironic.conductor import Conductor
 from shipyard_simulators.ironic.node import HOST
 from shipyard_simulators.ironic.node_resources import create_node
+from shipyard_simulators.ironic.operations import store_inventory
 from shipyard_simulators.ironic.states import AIMLESS, LOCKED, STABLE
 
 _NODE, _PROFILE = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1"
@@ -89,6 +90,8 @@ def enrol(conductor: Conductor, nodes: Iterable[SiteNode], *, driver: str, state
                 "driver_info": {"address": f"oob-{each.name}", "username": "admin", "password": "simulated"},
             },
         )
+        if parts := conductor.scenario.parts(each.name):
+            store_inventory(conductor, node, parts)
         node.values["traits"] = [_trait(tag) for tag in tags]
         status = conductor.scenario.machines.get(each.name, "")
         claim = str(uuid5(NAMESPACE_URL, f"another:{each.name}")) if status in _TAKEN else None

@@ -11,6 +11,7 @@ from typing import Any
 
 from shipyard_simulators.maas.machine import Machine
 from shipyard_simulators.maas.wire import API
+from shipyard_simulators.parts import Parts
 
 INTERFACES, DISKS, NUMA_NODES = 6, 3, 2
 
@@ -34,12 +35,59 @@ _VLAN = {
 }
 
 
-def hardware_text(machine: Machine, addresses: list[str]) -> str:
-    """Return the hardware fields of a machine, as the inside of a JSON object. ``addresses``: of its boot interface."""
-    first, known = machine.number * 10, machine.mac_addresses
-    count = max(INTERFACES, len(known))
+def hardware_text(machine: Machine, addresses: list[str], parts: Parts | None = None) -> str:
+    """Return the hardware fields of a machine, as the inside of a JSON object. ``addresses``: of its boot interface.
+
+    ``parts``: what the scenario gives the machine.
+    """
+    text = _usual_text(machine, addresses)
+    return text if parts is None else _with_parts(machine, json.loads(f"{{{text}}}"), parts)
+
+
+def addresses_of(machine: Machine, count: int) -> list[str]:
+    """Return the MAC addresses of the network cards of a machine."""
+    known = machine.mac_addresses
     digits = f"{machine.number >> 8 & 255:02x}:{machine.number & 255:02x}"
-    macs = [*known, *(f"52:54:{each:02x}:00:{digits}" for each in range(len(known), count))]
+    return [*known, *(f"52:54:{each:02x}:00:{digits}" for each in range(len(known), count))]
+
+
+def _with_parts(machine: Machine, fields: dict[str, Any], parts: Parts) -> str:
+    """Return the fields of a machine with other parts; what stands around each part is as in any machine."""
+    disk, nic = fields["physicalblockdevice_set"][0], fields["interface_set"][0]
+    tags = {"ssd": ["ssd"], "hdd": ["rotary"], "nvme": ["ssd"]}
+    disks = [
+        {**disk, "name": each.name, "size": each.size, "tags": tags[each.kind], "model": "simulated"}
+        for each in parts.disks
+    ]
+    macs = addresses_of(machine, len(parts.nics))
+    nics = [
+        {
+            **nic,
+            "name": each.name,
+            "mac_address": mac,
+            "link_connected": bool(each.switch),
+            "link_speed": each.speed if each.switch else 0,
+            "interface_speed": each.speed,
+        }
+        for each, mac in zip(parts.nics, macs, strict=False)
+    ]
+    vendor, product = parts.model
+    info = {"system_vendor": vendor, "system_product": product, "cpu_model": parts.cpu_model}
+    fields |= {
+        "boot_interface": nics[0] if nics else None,
+        "interface_set": nics,
+        "boot_disk": disks[0] if disks else None,
+        "blockdevice_set": disks,
+        "physicalblockdevice_set": disks,
+        "hardware_info": {**fields["hardware_info"], **info, "mainboard_firmware_version": parts.firmware},
+    }
+    return json.dumps(fields, indent=2).removeprefix("{\n").removesuffix("\n}")
+
+
+def _usual_text(machine: Machine, addresses: list[str]) -> str:
+    first = machine.number * 10
+    count = max(INTERFACES, len(machine.mac_addresses))
+    macs = addresses_of(machine, count)
     links = [{"id": first, "mode": "static", "ip_address": each} for each in addresses]
     values = {"links": json.dumps(links), "system": machine.system_id, "system!": json.dumps(machine.system_id)}
     values |= {f"mac{each}": json.dumps(mac) for each, mac in enumerate(macs)}

@@ -5,10 +5,12 @@ from typing import Any
 from shipyard_simulators.maas import bson, lifecycle, plans
 from shipyard_simulators.maas.calls import Call, Operations, Reply
 from shipyard_simulators.maas.errors import FORBIDDEN, MaasError, conflict, invalid
+from shipyard_simulators.maas.hardware import addresses_of
 from shipyard_simulators.maas.machine import Machine
 from shipyard_simulators.maas.site import HOSTNAME
 from shipyard_simulators.maas.statuses import Status
 from shipyard_simulators.outcomes import NodeOutcomeKind
+from shipyard_simulators.parts import lldp, lshw
 
 _BMC_PATIENCE = 60
 _PARAMETER = "power_parameters_"
@@ -104,10 +106,14 @@ def power_parameters(call: Call) -> dict[str, Any]:
 def details(call: Call) -> Reply:
     """Return the hardware details, as BSON."""
     machine = call.machine()
-    inventory = f'<list><node id="{machine.hostname}" class="system"/></list>'.encode()
-    return Reply(
-        bson.dumps({"lshw": inventory, "lldp": b'<lldp label="LLDP neighbors"/>'}), content_type="application/bson"
-    )
+    parts = call.region.scenario.parts(machine.hostname)
+    inventory = f'<list><node id="{machine.hostname}" class="system"/></list>'
+    neighbours = '<lldp label="LLDP neighbors"/>'
+    if parts is not None:
+        macs = addresses_of(machine, len(parts.nics))
+        inventory, neighbours = lshw(machine.hostname, parts, macs), lldp(parts)
+    content = {"lshw": inventory.encode(), "lldp": neighbours.encode()}
+    return Reply(bson.dumps(content), content_type="application/bson")
 
 
 def annotate(call: Call) -> Machine:

@@ -17,8 +17,10 @@ def machine_text(region: Region, machine: Machine) -> str:
     """Return the representation of a machine, as JSON."""
     addresses = [machine.ip_address] if machine.status in _ADDRESSED else []
     # Indented, which is slow, is only the text that is made once.
-    fields = json.dumps(_fields(region, machine, addresses)).removesuffix("}")
-    return f"{fields},\n{hardware_text(machine, addresses)}\n}}"
+    parts, fields = region.scenario.parts(machine.hostname), _fields(region, machine, addresses)
+    if parts is not None:
+        fields |= {"cpu_count": parts.threads, "memory": parts.memory * 1024}
+    return f"{json.dumps(fields).removesuffix('}')},\n{hardware_text(machine, addresses, parts)}\n}}"
 
 
 def _fields(region: Region, machine: Machine, addresses: list[str]) -> dict[str, Any]:
