@@ -158,6 +158,13 @@ class DrydockClient:
         listed = _expected(self._send(self._slow, "GET", "nodes")).objects()
         return {str(node["hostname"]): node for node in listed if node.get("hostname")}
 
+    def build_data(self, hostname: str) -> list[JsonObject]:
+        """Return the newest record of each generator that Drydock has collected of a node; none if it has none."""
+        answer = self._send(self._slow, "GET", f"nodes/{segment(hostname)}/builddata", params={"latest": "true"})
+        if answer.status == 404 and _json_object(answer).get("type") == "error":
+            return []
+        return _expected(answer).objects()
+
     def validate_design(self, design: str) -> JsonObject:
         """Return Drydock's Status object about a design.
 

@@ -31,6 +31,7 @@ from shipyard_api.ports.provisioner import (
 
 from . import results, translate
 from .client import DrydockClient
+from .inventory import Inventories
 
 LIST_PAUSE = 60.0  # seconds between two lists of all tasks for one queued task
 
@@ -85,6 +86,7 @@ class DrydockProvisioner:
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         translate.check_design_template(design_url)
+        self.capabilities = replace(self.capabilities, inventory=Inventories(client))
         self._client = client
         # Drydock receives the address with its password, and may quote either.
         client.scrubber.hide_address(design_url)

@@ -34,6 +34,7 @@ LONGEST_TEXT = 4000  # characters of one of Ironic's texts; patches.py shortens 
 
 _VERSION = "x-openstack-ironic-api-version"
 _HISTORY_SINCE = 78
+_INVENTORY_SINCE = 81
 _FIRMWARE_SINCE = 86
 _UNKNOWN_OUTCOME = frozenset({408, 500, 502, 504})
 
@@ -164,6 +165,13 @@ class IronicClient:
         answer = self._send("GET", f"v1/nodes/{segment(node)}/firmware")
         is_gone = answer.status in (400, 404) and _text(answer)
         return [] if is_gone else _expected(answer).objects("firmware")
+
+    def inventory(self, node: str) -> JsonObject | None:
+        """Return the inspection data of a node; None without any, or from an old Ironic."""
+        if self.version() < _INVENTORY_SINCE:
+            return None
+        answer = self._send("GET", f"v1/nodes/{segment(node)}/inventory")
+        return None if answer.status == 404 and _text(answer) else _expected(answer).object()
 
     def history(self, node: str) -> list[JsonObject]:
         """Return the entries of a node's history, oldest first; none from an Ironic that keeps no history."""

@@ -36,6 +36,7 @@ from . import burn_in, deploy_steps, health, runbooks, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide
 from .deploy_steps import StepTable
+from .inventory import Inventories
 from .listing import INSTALLS, Listing
 from .options import Unhealthy
 from .patches import Payload
@@ -112,7 +113,7 @@ class IronicProvisioner:
         bios = partial(self._boards, client.bios, "name", "value")
         firmware = partial(self._boards, client.firmware, "component", "current_version")
         able = Capabilities(aborts=True, marks=True, undeploys=undo_failed, limits=limits, bios=bios)
-        able = replace(able, runbook=self._runbook, firmware=firmware)
+        able = replace(able, runbook=self._runbook, firmware=firmware, inventory=Inventories(client))
         self.capabilities = replace(able, health=health.reader(client, self._listing, unhealthy))
         self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive

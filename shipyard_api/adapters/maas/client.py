@@ -13,12 +13,13 @@ from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refu
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 
-from . import json_list
+from . import bson, json_list
 from .oauth import ApiKey, signer
 
 SYSTEM = "MAAS"
 LARGEST_LISTING = 256 * 1024 * 1024  # bytes: a machine is some 18 KB, and there is no paging
 LONGEST_QUERY = 6000  # characters; proxies reject longer request lines
+MOST_QUERIES = 8  # more are slower than one list of all machines
 MOST_EVENTS = 200  # of one machine in one answer
 LONGEST_DETAIL = 400  # characters of MAAS's text in an error
 Fields = Sequence[tuple[str, str]]
@@ -126,6 +127,29 @@ class MaasClient:
         """Yield the machines with these host names, with the fields of ``MACHINE``, some hundreds a request."""
         for query in _queries("hostname", hostnames):
             yield from _machines(_expected(self._read("machines/", query)))
+
+    def hardware(self, hostnames: Collection[str], fields: Collection[str]) -> Iterator[JsonObject]:
+        """Yield these fields of the machines with these host names; of all machines, if that takes fewer requests."""
+
+        def read(entry: JsonObject) -> JsonObject:
+            return {field: entry.get(field) for field in fields}
+
+        queries = _queries("hostname", hostnames)
+        if len(queries) > MOST_QUERIES:
+            yield from self.every_machine(read)
+            return
+        for query in queries:
+            yield from map(read, _expected(self._read("machines/", query)).objects())
+
+    def requests_for(self, hostnames: Collection[str]) -> int:
+        """Return how many requests the hardware of these machines takes."""
+        queries = len(_queries("hostname", hostnames))
+        return queries if queries <= MOST_QUERIES else 1
+
+    def details(self, system_id: str, read: Callable[[Mapping[str, bytes]], _Read]) -> _Read:
+        """Return what ``read`` makes of the details of a machine; of none, if MAAS has no machine with this id."""
+        answer = self._read(f"machines/{segment(system_id)}/?op=details")
+        return read({} if answer.status == 404 else bson.document(_expected(answer).body))
 
     def machines_not_in(self, statuses: Iterable[str], system_ids: Collection[str]) -> Iterator[JsonObject]:
         """Yield the machines of these ids that are in none of these statuses (short names), and perhaps others.

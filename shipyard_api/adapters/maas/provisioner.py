@@ -32,6 +32,7 @@ from shipyard_api.ports.provisioner import (
 from . import deploy_steps, job_tags, translate
 from .client import SYSTEM, MaasClient
 from .decisions import Kind, Owner, holds_nothing_to_release
+from .inventory import Inventories
 from .job_tags import Record
 from .listing import MachineLister
 from .reconcile import ERASES_ALWAYS, Listing, Observations, ReconcilePass, erases_always
@@ -82,6 +83,7 @@ class MaasProvisioner:
         undeploys = self._options.rules.release_failed
         self.capabilities = Capabilities(aborts=True, marks=True, undeploys=undeploys, limits=translate.LIMITS)
         self._lister = MachineLister(client, self._options.shown)
+        self.capabilities = replace(self.capabilities, inventory=Inventories(client))
         self._now = now
         self._known_user = ""
 
