@@ -294,6 +294,25 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         },
         NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N1,), reasons={N1: "held by ann"}, held=True),
     ),
+    "nodes have other hardware": (
+        "nodes_changed",
+        {
+            "group": "a",
+            "phase": "prepare",
+            "status": "failure",
+            "reason": "hardware",
+            "nodes": ["n1"],
+            "details": {"n1": "1 CPU socket seen, 2 expected"},
+        },
+        NodesChanged(
+            A,
+            Phase.PREPARE,
+            NodeStatus.FAILURE,
+            (N1,),
+            reasons={N1: "1 CPU socket seen, 2 expected"},
+            hardware=True,
+        ),
+    ),
     "nodes are late": (
         "nodes_late",
         {"group": "a", "phase": "deploy", "usual": {"n1": 900.5}, "seconds": 1000, "hold": True},

@@ -6,6 +6,7 @@ from functools import partial
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.cases import FindCases
+from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
@@ -128,6 +129,13 @@ class SiteChecks:
     def cases(self) -> FindCases:
         """The search for what failed nodes have in common."""
         return FindCases(self.store, self.designs.rendered)
+
+    @property
+    def hardware(self) -> Hardware:
+        """The comparison of the hardware of nodes with what the design expects."""
+        return Hardware(
+            self.designs.rendered, lambda schema, data: self.rules.check(schema, data), self.systems.provisioner
+        )
 
     def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
         """Name the action that holds the site; a unique index has refused a second one already."""

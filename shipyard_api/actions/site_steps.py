@@ -137,6 +137,7 @@ class SiteSteps:
             specifications=self.checks.specifications,
             begins=begins,
             cases=self.checks.cases,
+            hardware=self.checks.hardware,
         )
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:

@@ -17,6 +17,7 @@ from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, f
 from shipyard_api.domain.drift.firmware import read_firmware
 from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.hardware.expected import chosen_mode, read_expected
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.policy.lateness import Usual
@@ -59,12 +60,15 @@ class SiteInputs(Flat):
     ``max_parallel_nodes``: as many of them go at a time, a group each; 0: all of them in that one.
     ``deploy_steps``: what the deploy templates of each node asked for when the action was created. ``policy``: the
     rollout policy, None without one. ``clean_steps``: what a runbook runs on nodes before their deployment.
+    ``hardware``: what happens to nodes that are not as the design expects, warn or fail; empty: they are not compared.
     """
 
     STORED_VERSION: ClassVar = 1
     PARTS: ClassVar = {"configuration": ""}
     FORMS: ClassVar = dict.fromkeys(("deploy_steps", "clean_steps"), (requested_to_json, requested_from_json))
-    OPTIONAL: ClassVar = frozenset({"max_parallel_nodes", "policy", "deploy_steps", "clean_steps", "target_group"})
+    OPTIONAL: ClassVar = frozenset(
+        {"max_parallel_nodes", "policy", "deploy_steps", "clean_steps", "hardware", "target_group"}
+    )
 
     revision: int
     configuration: DeploymentConfiguration
@@ -74,6 +78,7 @@ class SiteInputs(Flat):
     policy: PolicyInputs | None = None
     deploy_steps: RequestedSteps = field(default_factory=dict)
     clean_steps: RequestedSteps = field(default_factory=dict)
+    hardware: str = ""
     target_group: GroupName = TARGET_GROUP
 
     def preparing(self, nodes: Collection[NodeName]) -> RequestedSteps:
@@ -140,12 +145,14 @@ class DesignRules:
             revision, rendering, self.check, self.limits, self._unscaled, self._learn_unscaled
         )
         if inputs is not None:
-            inputs, faults = self._resolve_join(inputs.scaled(self.time_scale))
+            inputs = replace(inputs.scaled(self.time_scale), hardware=chosen_mode(rendering))
+            inputs, faults = self._resolve_join(inputs)
             findings = (*findings, *faults, *self._unanswerable(inputs))
         documents = tuple(rendered.document for rendered in rendering.documents)
         _, etcd = read_etcd_clusters(documents, self.check)
         _, firmware = read_firmware(rendering, self.check)
-        return inputs, (*findings, *self.version.check(documents), *etcd, *firmware)
+        boards = (*firmware, *read_expected(rendering, self.check)[1])
+        return inputs, (*findings, *self.version.check(documents), *etcd, *boards)
 
     def findings(self, revision: int, rendering: Rendering) -> tuple[Finding, ...]:
         """Return the findings of a commit: those about the design, and those that depend on the time."""
@@ -207,7 +214,7 @@ class DesignRules:
         inputs, findings = self._configured(revision, rendering, ON_SERVERS)
         if inputs is None:
             return None, findings
-        inputs, faults = self._resolve_join(inputs)
+        inputs, faults = self._resolve_join(replace(inputs, hardware=chosen_mode(rendering)))
         _, etcd = read_etcd_clusters((rendered.document for rendered in rendering.documents), self.check)
         return inputs, (*findings, *faults, *etcd)
 

@@ -16,8 +16,8 @@ from shipyard_api.storage import tables as t
 
 _REACHED = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
 
-# A status with these reasons says nothing about the node: a hold kept it from being sent.
-_NOT_SENT = ("held",)
+# A status with these reasons says nothing about the phase: the node was not sent.
+_NOT_SENT = ("held", "hardware")
 
 
 def phase_history(

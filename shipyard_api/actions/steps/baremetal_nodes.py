@@ -12,6 +12,7 @@ from typing import ClassVar
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import (
     case_looks,
+    hardware_gate,
     job_watch,
     joining,
     late_nodes,
@@ -25,10 +26,12 @@ from shipyard_api.actions.steps import (
 )
 from shipyard_api.actions.steps.acceptance import ITEM, PlanAcceptance
 from shipyard_api.actions.steps.cases import FindCases
+from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import (
     AcceptNodes,
     Answers,
+    CompareHardware,
     Kind,
     Members,
     PollJobs,
@@ -42,7 +45,7 @@ from shipyard_api.actions.steps.rollout_messages import (
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
 from shipyard_api.actions.steps.settling import failures, finish, progress, settled
-from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
+from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, TaskItem
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
@@ -85,6 +88,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     run, None for a step whose groups have none. ``gates``: who answers the gates of a policy. ``specifications``:
     compares what nodes are given, None for no record. ``begins``: nodes begin with it; else they must come back.
     ``cases``: finds what nodes that fail have in common, None where nobody asks.
+    ``hardware``: compares nodes with the hardware that the design expects, None for a step that compares none.
     """
 
     id: StepId
@@ -102,6 +106,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     specifications: Specifications | None = None
     begins: bool = True
     cases: FindCases | None = None
+    hardware: Hardware | None = None
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: ActionInputs) -> RolloutState:
@@ -133,13 +138,14 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if recovery := late_nodes.next_recovery(state, late_nodes.rule(state, self.kind)):
             return Act(recovery, now + timedelta(seconds=self.give_up_after), repeatable=recovery.retry)
         move = state.rollout.next_move(now)
-        if move is not None:
+        compare = hardware_gate.question(state, move, self.kind) if move is not None and self.hardware else None
+        if move is not None and compare is None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
             steps = steps_of(state.inputs, move.phase, move.nodes)
             approvals = pacing.approvals(state.rollout, now)
             return Act(SubmitMove(move, self._design(state), self.kind, steps, approvals), give_up_at=now + limit)
         if state.rollout.running or not state.rollout.done:
-            return Look(self._poll(state, state.rollout, now))
+            return Look(replace(self._poll(state, state.rollout, now), hardware=compare))
         if look := case_looks.next_look(state, self.cases, ended=True):
             return Look(look)
         if state.rollout.verdict() is Verdict.FAILED:
@@ -181,7 +187,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return case_looks.seek(self.cases, question)
         if isinstance(question, PollJobs):
             answers = rollout_polls.answers(
-                question, self.store, self.provisioner, self.cluster, self._tasks, self.gates
+                question, self.store, self.provisioner, self.cluster, self._tasks, self.gates, self.hardware
             )
             return case_looks.answered(answers, self.cases, question.cases)
         return members.select(
@@ -196,6 +202,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if state.rollout is not None and not state.failed:
             # The next group may have no node that is not in flight already.
             folded = settled(folded, state.rollout, now, self.pause)
+            folded = hardware_gate.paced(folded, report, now)
         case_looks.note(state, folded.facts)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
@@ -210,7 +217,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case Members(), _:
                 return members.fold(state, report, self.kind, self.provisioner.name)
             case Mapping() | PeerFailure(), AcceptNodes(move, start):
-                return self._fold_started(state, move, start, report, now)
+                return Folded(state, node_waits.fold_started(state, _known(state), move, start, report, now))
             case Answers(), PollJobs():
                 return self._fold_answers(state, asked, report, now)
             case Submitted(job, part), SubmitMove(move):
@@ -222,6 +229,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case PeerFailure(), PollJobs(_, nodes, polls, machines):
                 accepted = {poll.work.key: report for poll in polls}
                 answers = Answers(report, report if nodes else None, accepted, {} if machines else None)
+                answers = replace(answers, hardware=report if asked.hardware else None)
                 return self._fold_answers(state, asked, answers, now)
             case Recovered() | PeerFailure(), Recover():
                 return late_nodes.fold(state, asked, report)
@@ -250,6 +258,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         match asked:
             case SelectMembers():
                 return Awaited(self.provisioner.name, "the nodes of the groups")
+            case PollJobs(hardware=CompareHardware() as compare):
+                return Awaited(self.provisioner.name, f"the hardware of group {compare.move.group}")
             case PollJobs(policy=Awaited() as awaited):
                 return awaited
         move, approvals = (asked.move, asked.approvals) if isinstance(asked, SubmitMove) else (None, None)
@@ -312,19 +322,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)
         facts = rollout.start(move)
+        hardware_gate.sent(state, move)
         state.watches[move] = Watch(Job.submitted(job, now))
         started = PhaseStarted(move.group, move.phase, move.nodes, job, move.batch)
         return Folded(state, (*facts, started))
-
-    def _fold_started(
-        self, state: RolloutState, move: Move, start: StartTask, report: Results | PeerFailure, now: datetime
-    ) -> Folded[RolloutState]:
-        rollout, wait = _known(state), state.watches[move].accepting
-        if wait is None:
-            raise AssertionError("an acceptance task has started that the move does not wait for")
-        folded = ITEM.fold(wait.state, start, report, now)
-        facts, _ = node_waits.fold_task(state, rollout, move, wait, folded, now)
-        return Folded(state, tuple(facts))
 
     def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: PeerFailure) -> Folded[RolloutState]:
         rollout = _known(state)
@@ -355,6 +356,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         rollout = _known(state)
         facts = [*uncounted.apply(state, answers.uncounted), *case_looks.fold(state, answers.cases)]
         polls: list[datetime] = []
+        if poll.hardware is not None and answers.hardware is not None:
+            facts.extend(hardware_gate.fold(state, rollout, poll.hardware, answers.hardware))
         for move in list(rollout.running):
             if state.watches[move].at_provisioner:
                 move_facts, poll_at = self._fold_job(state, rollout, move, answers, now)
@@ -394,7 +397,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                     return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(), report.message)], None
             return facts, watched.poll_at
         if watched.end is job_watch.End.QUEUE_TIMEOUT:
-            return [*facts, *self._fold_never_begun(state, rollout, move, watched)], None
+            return [*facts, *leaving.never_begun(state, rollout, move, self.kind, self._design(state), watched)], None
         timed_out = watched.end is job_watch.End.TIME_UP
         if timed_out and answers.machines is None:
             return facts, now  # the next poll also asks for the machines, which show the nodes that hang
@@ -420,16 +423,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             state, move, succeeded, timed_out=timed_out, message=message, now=now
         )
         return [*facts, *node_facts], poll_at
-
-    def _fold_never_begun(
-        self, state: RolloutState, rollout: Rollout, move: Move, watched: job_watch.Watched
-    ) -> tuple[Fact, ...]:
-        """Return the facts about a job that the provisioner kept in its queue for too long."""
-        job, left = watched.job.id, rollout.unsettled(move)
-        why = f"{watched.why}; job {job} may still begin"
-        straggler = leaving.straggler(self.kind, self._design(state), move, job, left, frozenset(), watched.why)
-        end = finish(state.watches.pop(move), rollout, move, Outcome(why=why, never_begun=True), why)
-        return (*straggler, *end)
 
 
 def _known(state: RolloutState) -> Rollout:

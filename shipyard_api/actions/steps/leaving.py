@@ -1,9 +1,10 @@
 """What a rollout leaves behind when Shipyard no longer waits for the jobs of its moves."""
 
 from shipyard_api.actions.steps import node_waits
+from shipyard_api.actions.steps.job_watch import Watched
 from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.actions.steps.rollout_state import RolloutState
-from shipyard_api.actions.steps.settling import progress
+from shipyard_api.actions.steps.settling import finish, progress
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.phases import PhaseEnded
@@ -32,6 +33,17 @@ def straggler(
         return ()
     held = tuple(node for node in nodes if node not in done) or nodes
     return (WorkLeftBehind(operation.value, job, design, held, why),)
+
+
+def never_begun(
+    state: RolloutState, rollout: Rollout, move: Move, kind: Kind, design: str, watched: Watched
+) -> tuple[Fact, ...]:
+    """Return the facts about a job that the provisioner kept in its queue for too long."""
+    job, nodes = watched.job.id, rollout.unsettled(move)
+    why = f"{watched.why}; job {job} may still begin"
+    outcome = Outcome(why=why, never_begun=True)
+    behind = straggler(kind, design, move, job, nodes, frozenset(), watched.why)
+    return (*behind, *finish(state.watches.pop(move), rollout, move, outcome, why))
 
 
 def left(state: RolloutState, rollout: Rollout, kind: Kind, design: str, why: str) -> tuple[Fact, ...]:

@@ -8,20 +8,20 @@ from dataclasses import replace
 from datetime import datetime
 
 from shipyard_api.actions.steps import acceptance, joining
-from shipyard_api.actions.steps.acceptance import Accepting
+from shipyard_api.actions.steps.acceptance import ITEM, Accepting
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_messages import AcceptNodes, Answers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.settling import finish, progress
 from shipyard_api.actions.steps.software.state import TaskState
-from shipyard_api.actions.steps.software.task_item import LookAtTask
+from shipyard_api.actions.steps.software.task_item import LookAtTask, Results, StartTask
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
-from shipyard_api.workflow.step import Folded
+from shipyard_api.workflow.step import Folded, PeerFailure
 
 Waited = tuple[list[Fact], datetime | None]
 """Facts, and when to poll again; None once the move has ended."""
@@ -57,6 +57,22 @@ def fold_answers(state: RolloutState, rollout: Rollout, move: Move, answers: Ans
         return [], max(wait.again, now)
     folded = acceptance.ITEM.fold(wait.state, question, answers.accepted[key], now)
     return fold_task(state, rollout, move, wait, folded, now)
+
+
+def fold_started(
+    state: RolloutState,
+    rollout: Rollout,
+    move: Move,
+    start: StartTask,
+    report: Results | PeerFailure,
+    now: datetime,
+) -> tuple[Fact, ...]:
+    """Return what the start of an acceptance task means."""
+    wait = state.watches[move].accepting
+    if wait is None:
+        raise AssertionError("an acceptance task has started that the move does not wait for")
+    facts, _ = fold_task(state, rollout, move, wait, ITEM.fold(wait.state, start, report, now), now)
+    return tuple(facts)
 
 
 def fold_task(

@@ -20,6 +20,7 @@ from shipyard_api.domain.deploy_steps.planning import (
 )
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.hardware.compare import Compared
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
@@ -72,6 +73,15 @@ class SelectMembers:
 
 
 @dataclass(frozen=True, slots=True)
+class CompareHardware:
+    """Ask how nodes of the next move differ from the hardware that the revision expects."""
+
+    move: Move
+    nodes: tuple[NodeName, ...]
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class SeekCases:
     """Look for what failed and late nodes have in common. ``ended``: nothing of the action is left to do."""
 
@@ -94,7 +104,7 @@ class PollJobs:
     ``accepting``: acceptance tasks that run. ``machines``: ask for the state of every machine too, because the time of
     a job is up. ``gates``: those of the rollout policy of the action that must be passed now. ``policy``: what
     the action waits for if only its policy keeps it from going on. ``cases``: look also for what failures have in
-    common.
+    common. ``hardware``: what the next move waits for.
     """
 
     jobs: Mapping[JobId, Work]
@@ -105,6 +115,7 @@ class PollJobs:
     action: str = ""
     policy: Awaited | None = None
     cases: SeekCases | None = None
+    hardware: CompareHardware | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +248,8 @@ class Answers:
 
     ``accepted``: how acceptance tasks stand, by the key of each that was looked at. ``machines``: the provisioner's
     own labels of machines by lower-case name, None where they were not asked for. ``gates``: those that were answered.
-    ``uncounted``: as of ``Members``, None if it is unknown. ``cases``: as of ``SoughtCases``.
+    ``uncounted``: as of ``Members``, None if it is unknown. ``cases``: as of ``SoughtCases``. ``hardware``: how nodes
+    of the next move differ, None if that was not asked.
     """
 
     reports: Reports | PeerFailure
@@ -247,6 +259,7 @@ class Answers:
     gates: Mapping[tuple[WavePlace, int], Answer | Met | Unmet] = field(default_factory=dict)
     uncounted: frozenset[NodeName] | None = None
     cases: tuple[Fact, ...] | None = None
+    hardware: Compared | PeerFailure | None = None
 
     def of(self, job: JobId) -> JobReport | PeerFailure:
         """Return the report on a job, or why there is none."""

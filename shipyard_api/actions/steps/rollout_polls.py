@@ -6,9 +6,11 @@ from functools import partial
 from typing import TypeVar
 
 from shipyard_api.actions.steps import job_watch, uncounted
+from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.pacing import GateAnswers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
 from shipyard_api.actions.steps.software.task_item import Results, TaskItem
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
@@ -31,6 +33,7 @@ def answers(
     cluster: Cluster | None,
     tasks: TaskItem,
     gates: GateAnswers | None = None,
+    hardware: Hardware | None = None,
 ) -> Answers:
     """Return what the peers answer; raises only if none does. Machines that cannot be listed have no label."""
     errors: list[PeerError] = []
@@ -52,13 +55,17 @@ def answers(
     for look in question.accepting:
         accepted[look.work.key] = asked(partial(tasks.ask, look))
     machines = asked(lambda: _labels(provisioner)) if question.machines else None
+    compare, compared = question.hardware, None
+    if compare is not None and hardware is not None:
+        revision = Revision(compare.revision)
+        compared = asked(lambda: hardware.compared(revision, compare.nodes))
     given: dict[tuple[WavePlace, int], Answer | Met | Unmet] = {}
     for gate in question.gates if gates else ():
         answer = gates(question.action, gate) if gates else None
         if answer is not None:
             given[gate.place, gate.state.index] = answer
     questions = (
-        sum(map(bool, (question.jobs, question.joining, question.machines)))
+        sum(map(bool, (question.jobs, question.joining, question.machines, question.hardware)))
         + len(question.accepting)
         + len(question.gates)
     )
@@ -69,7 +76,7 @@ def answers(
     for failure in errors:
         LOG.warning("peer in trouble", extra={"trouble": str(failure)})
     labels = {} if isinstance(machines, PeerFailure) else machines
-    return Answers(reports, readiness, accepted, labels, given, uncounted.ask(store))
+    return Answers(reports, readiness, accepted, labels, given, uncounted.ask(store), hardware=compared)
 
 
 def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:

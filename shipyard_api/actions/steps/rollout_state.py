@@ -64,6 +64,24 @@ class Watch:
 
 
 @dataclass(slots=True)
+class HardwareSeen:
+    """The nodes whose hardware was compared and that are not sent yet, and those of which nothing is known yet."""
+
+    checked: set[NodeName] = field(default_factory=set)
+    unknown: set[NodeName] = field(default_factory=set)
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {"hardware": {"checked": sorted(self.checked), "unknown": sorted(self.unknown)}}
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "HardwareSeen":
+        """Return what is stored in the state of a rollout."""
+        seen = stored.get("hardware", {})
+        return cls(set(_nodes(seen.get("checked", ()))), set(_nodes(seen.get("unknown", ()))))
+
+
+@dataclass(slots=True)
 class RolloutState:
     """``rollout`` is None until the members are known; ``watches`` are those of its running moves.
 
@@ -73,6 +91,7 @@ class RolloutState:
     ``action``: the id of the action. ``cycled``: late nodes that it has power-cycled, begun again or held.
     ``left``: deployed nodes that it leaves with an older specification. ``cases_due``: nodes have failed or are late
     since it was looked for what they have in common; ``cases``: whether anything was found the last time.
+    ``hardware``: which nodes were compared.
     """
 
     inputs: SiteInputs
@@ -89,6 +108,7 @@ class RolloutState:
     left: tuple[NodeName, ...] = ()
     cases_due: bool = False
     cases: bool = False
+    hardware: HardwareSeen = field(default_factory=HardwareSeen)
 
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return interval and time limit of one phase of one group."""
@@ -139,6 +159,8 @@ class RolloutState:
                 stored["uncounted"] = sorted(self.rollout.uncounted)
         if _has_late(self):
             stored["cycled"] = list(self.cycled)
+        if self.inputs.hardware:
+            stored |= self.hardware.to_json()
         return stored
 
     @classmethod
@@ -159,6 +181,7 @@ class RolloutState:
             left=_nodes(stored.get("left", ())),
             cases_due=due,
             cases=any_cases,
+            hardware=HardwareSeen.from_json(stored),
         )
         if fixed.membership is not None:
             watched = [_load_watch(watch) for watch in stored["rollout"]["running"]]
@@ -202,6 +225,7 @@ VERSIONS: Sequence[Since[RolloutState]] = (
     Since(6, "late nodes", _has_late),
     Since(7, "steps before a deployment, and late nodes that begin again", _has_steps_before),
     Since(8, "nodes that are not counted", _has_uncounted),
+    Since(9, "nodes whose hardware was compared", lambda state: bool(state.inputs.hardware)),
 )
 VERSION = VERSIONS[-1].version
 

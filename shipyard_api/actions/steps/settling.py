@@ -59,9 +59,10 @@ def unprepared(members: Mapping[GroupName, frozenset[NodeName]], nodes: Collecti
 
 
 def failures(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
-    """Return the nodes whose deployment failed; those that a hold kept from it did not."""
+    """Return the nodes whose deployment failed; those that a hold, or wrong hardware, kept from it did not."""
     changes = [fact for fact in facts if isinstance(fact, NodesChanged)]
-    return tuple(node for fact in changes if fact.status is NodeStatus.FAILURE and not fact.held for node in fact.nodes)
+    failed = (fact for fact in changes if fact.status is NodeStatus.FAILURE and not (fact.held or fact.hardware))
+    return tuple(node for fact in failed for node in fact.nodes)
 
 
 def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause: float) -> Folded[RolloutState]:

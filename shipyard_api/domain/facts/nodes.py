@@ -13,6 +13,7 @@ _TIMEOUT = "timeout"
 _QUEUE_TIMEOUT = "queue_timeout"
 _REFUSED = "refused"
 HELD = "held"
+_HARDWARE = "hardware"
 _POLICY = "policy"
 
 
@@ -20,8 +21,9 @@ class NodesChanged(Fact, frozen=True):
     """Nodes of a move have a new status; ``reasons`` are the provisioner's, of failed nodes.
 
     ``refused``: the provisioner rejected the move, so the nodes keep their status and get a reason. ``timed_out``
-    nodes that keep their status have waited in the provisioner's queue for too long. ``held`` nodes failed because of
-    holds; they were not sent. ``withheld`` nodes keep their status, and the policy lets no move send them any more.
+    nodes that keep their status have waited in the provisioner's queue for too long. ``held`` and ``hardware`` nodes
+    failed without being sent, because of holds, or because their hardware is not what the design expects. ``withheld``
+    nodes keep their status, and the policy lets no move send them any more.
     """
 
     kind: ClassVar[str] = "nodes_changed"
@@ -34,6 +36,7 @@ class NodesChanged(Fact, frozen=True):
     reasons: Mapping[NodeName, str] = {}
     refused: bool = False
     held: bool = False
+    hardware: bool = False
     withheld: bool = False
 
     @property
@@ -41,6 +44,8 @@ class NodesChanged(Fact, frozen=True):
         """Why the nodes failed or were not accepted, in one word of the wire; None if all is well."""
         if self.refused or self.held or self.withheld:
             return _REFUSED if self.refused else HELD if self.held else _POLICY
+        if self.hardware:
+            return _HARDWARE
         if self.status is not NodeStatus.FAILURE:
             return _QUEUE_TIMEOUT if self.timed_out else None
         return _TIMEOUT if self.timed_out else self.phase.value
@@ -64,6 +69,7 @@ class NodesChanged(Fact, frozen=True):
             "timed_out": reason in (_TIMEOUT, _QUEUE_TIMEOUT),
             "refused": reason == _REFUSED,
             "held": reason == HELD,
+            "hardware": reason == _HARDWARE,
             "withheld": reason == _POLICY,
         }
         return super().from_json({**stored, "reasons": stored.get("details", {}), **flags})

@@ -141,8 +141,16 @@ class GroupStatuses:
             yield NodesChanged(move.group, move.phase, REACHES[move.phase], good)
         if bad:
             reasons = {node: outcome.reasons[node] for node in bad if node in outcome.reasons}
-            timed_out, held = outcome.timed_out, outcome.held
-            yield NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, timed_out, reasons, held=held)
+            yield NodesChanged(
+                move.group,
+                move.phase,
+                NodeStatus.FAILURE,
+                bad,
+                outcome.timed_out,
+                reasons,
+                held=outcome.held,
+                hardware=outcome.hardware,
+            )
         if outcome.timed_out and self.mode.on_timeout is OnTimeout.FAIL_GROUP and move.group in self.open:
             detail = f"{move.phase.value} did not end within its time limit"
             yield from self.fail(move.group, Reason.TIMEOUT, f"{detail}: {outcome.why}" if outcome.why else detail)

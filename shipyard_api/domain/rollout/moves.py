@@ -41,7 +41,7 @@ class Outcome:
 
     Every other node of the move has failed, also at a timeout (product, section 3). ``never_begun``: the provisioner
     left the move in its queue for too long, and the nodes keep their status. ``why`` explains either limit.
-    ``held``: the nodes of ``reasons`` were not sent because of holds.
+    ``held``, ``hardware``: the nodes of ``reasons`` were not sent, because of holds or of their hardware.
     """
 
     succeeded: frozenset[NodeName] = frozenset()
@@ -50,3 +50,4 @@ class Outcome:
     why: str = ""
     never_begun: bool = False
     held: bool = False
+    hardware: bool = False

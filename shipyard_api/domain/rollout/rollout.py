@@ -195,16 +195,18 @@ class Rollout:
             self._statuses.begin(move.group, {})
         return (nodes, *self._statuses.fail(move.group, Reason.REFUSED, why))
 
-    def hold(self, move: Move, reasons: Mapping[NodeName, str]) -> tuple[Fact, ...]:
+    def hold(self, move: Move, reasons: Mapping[NodeName, str], *, hardware: bool = False) -> tuple[Fact, ...]:
         """Fail the nodes of the next move that are held, in all their groups; the rest is sent by a later move.
 
-        A move that opens its group opens it, so that the group is judged.
+        ``hardware``: theirs is wrong, and no hold keeps them. A move that opens its group opens it, so that the group
+        is judged.
         """
         self._check_next(move)
         facts = self._statuses.enter(move.group)
         held = tuple(node for node in move.nodes if node in reasons)
         self._statuses.take(held)
-        return (*facts, *self._statuses.settled(move, (), held, Outcome(reasons=reasons, held=True)))
+        outcome = Outcome(reasons=reasons, held=not hardware, hardware=hardware)
+        return (*facts, *self._statuses.settled(move, (), held, outcome))
 
     def progress(self, move: Move, outcome: Outcome, failed: Iterable[NodeName] = ()) -> tuple[Fact, ...]:
         """Record the nodes of a running move that are known to have succeeded or failed before it ends."""

@@ -21,7 +21,7 @@ _IN_A_ROW = sa.text("""
         SELECT count(*) FILTER (WHERE status = 'failure') FROM (
             SELECT status FROM action_nodes
             WHERE name = failed.node AND group_name IS NOT NULL AND status IN ('success', 'failure')
-              AND reason IS DISTINCT FROM 'held' AND updated_at > coalesce(
+              AND coalesce(reason, '') NOT IN ('held', 'hardware') AND updated_at > coalesce(
                 (SELECT max(released_at) FROM holds WHERE node = failed.node AND kind = :kind), '-infinity'
               )
             ORDER BY action_id DESC LIMIT :failures

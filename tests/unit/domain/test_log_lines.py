@@ -60,6 +60,7 @@ TEXTS = {
     "nodes time out": "group a, deploy: failure (timeout): 1 node: n1",
     "nodes are refused": "group a, deploy: prepared (refused): 1 node: n1 (no)",
     "nodes are held": "group a, deploy: failure (held): 1 node: n1 (held by ann)",
+    "nodes have other hardware": ("group a, prepare: failure (hardware): 1 node: n1 (1 CPU socket seen, 2 expected)"),
     "nodes are late": "group a, deploy: late after 1000 s: 1 node: n1 (usually at most 900 s)",
     "late nodes are done": "group a, deploy: no longer late: 1 node: n1",
     "nodes fail on a site that holds them": "a node is held after 2 failed deployments in a row: 1 node: n1",

@@ -71,6 +71,9 @@ OF_SAMPLES: dict[str, list[tuple[int, str, str, str]]] = {
         (3, STEP, "Task Message", "node:n1:held by ann (error)"),
         (5, "n1", "Linked Task Info", "detail_logs - builddata"),
     ],
+    "nodes have other hardware": [
+        (3, STEP, "Task Message", "node:n1:1 CPU socket seen, 2 expected (error)"),
+    ],
     "nodes are late": [
         (2, STEP, "Node Late", "node:n1:deploy has lasted 1000 s, usually at most 900 s; held because of it")
     ],
