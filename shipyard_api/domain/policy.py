@@ -116,6 +116,7 @@ GUARDS = (
             ("node_uncordon", _WRITE, "Uncordon a node that Shipyard has cordoned."),
             ("get_drain_plan", _READ, "See what a drain of a node would do."),
             ("get_deploy_steps", _READ, "See the deploy steps that a node supports."),
+            ("get_node_hardware", _READ, "See the hardware of a node."),
             ("get_etcd_health", _READ, "See the health of the etcd clusters."),
             ("action_deploy_site", _WRITE, "Create the action deploy_site."),
             ("action_update_site", _WRITE, "Create the action update_site."),

@@ -5,6 +5,7 @@ What only one program needs is imported by its function: a worker starts sooner,
 
 import os
 import socket
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.cases import FindCases
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.domain.actions import NODE_OPERATION
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import Finding
 from shipyard_api.observing import logs
 from shipyard_api.settings.plugins import ASSIGNMENTS
@@ -42,6 +44,7 @@ from shipyard_api.wiring.settings import Settings, SettingsError, share_director
 from shipyard_api.workflow.turn import Engine
 
 if TYPE_CHECKING:
+    from shipyard_api.actions.steps.hardware import Hardware
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
     from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.mount import Mount
@@ -171,7 +174,7 @@ def api(
         rules=built.rules,
         compile_schema=built.compile_schema,
         on_load=parts.version_rule(settings, settings.validations.deployment_version_create),
-        validators=_validators(built, plan_steps, of_actions.check_acceptance),
+        validators=_validators(built, plan_steps, of_actions.check_acceptance, of_nodes.hardware.hardware),
     )
     of_software = software.build(
         store=store,
@@ -211,6 +214,7 @@ def api(
             rendered.committed_nodes,
             lambda deployed: changes_of_site(plan_steps, committed_revision(designs.heads()), deployed),
             FindCases(store, rendered.of).design,
+            partial(of_nodes.hardware.hardware.compared, polls=sys.maxsize),
         ),
         software=of_software,
         schemas=schemas,
@@ -290,7 +294,9 @@ def _new_id() -> str:
     return str(ULID())
 
 
-def _validators(built: parts.Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance") -> "list[Validator]":
+def _validators(
+    built: parts.Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance", hardware: "Hardware"
+) -> "list[Validator]":
     """Return the peers that validate a design before commit. Armada is retired and not among them."""
     from shipyard_api.usecases.configdocs.commit import Validator
 
@@ -302,4 +308,5 @@ def _validators(built: parts.Parts, plan_steps: "PlanDeploySteps", acceptance: "
     promenade = promenades.validation(built.settings)
     others = [Validator("Promenade", promenade)] if promenade else []
     steps = Validator(provisioner.name, lambda revision: plan_steps(revision).findings)
-    return [Validator(provisioner.name, validate), steps, Validator("Shipyard", acceptance), *others]
+    seen = Validator(provisioner.name, lambda revision: hardware.findings(Revision(revision)))
+    return [Validator(provisioner.name, validate), steps, seen, Validator("Shipyard", acceptance), *others]

@@ -17,6 +17,7 @@ from shipyard_api.api.airship import (
     drain_plans,
     error_answers,
     forecasts,
+    hardware,
     holds,
     limits,
     node_operations,
@@ -136,6 +137,7 @@ def routes(parts: Collaborators) -> dict[str, Guarded]:
             for operation in NodeOperation
         },
         f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(parts.nodes.plan_drain),
+        f"{v1}/nodes/{{node_name}}/hardware": hardware.Hardware(parts.nodes.hardware),
         f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(parts.plan_steps),
         f"{v1}/nodes/{{node_name}}/tasks": tasks.NodeTasks(task_results),
         f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(parts.node_operations.etcd_health),

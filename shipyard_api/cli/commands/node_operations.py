@@ -10,7 +10,7 @@ from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output import deploy_step_tables, drain_tables
+from shipyard_api.cli.output import deploy_step_tables, drain_tables, hardware_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, sections
@@ -167,6 +167,28 @@ def deploy_steps(options: GlobalOptions, /, name: str) -> None:
 
 
 @click.command(
+    "describe-hardware",
+    short_help="Show the hardware of a node.",
+    epilog=examples(
+        "shipyard node describe-hardware compute11",
+        "shipyard node describe-hardware compute11 --as-document > expected-hardware.yaml",
+    ),
+)
+@click.argument("name", metavar="NODE")
+@click.option("--as-document", is_flag=True, help="Print a document that expects this hardware.")
+@click.pass_obj
+def describe_hardware(options: GlobalOptions, /, name: str, *, as_document: bool) -> None:
+    """Show what the provisioner has seen of NODE, and how it differs from the committed design.
+
+    With --as-document: print it as a document that servers of the same hardware profile are compared with. Choose a
+    server that is as it should be.
+    """
+    path = f"nodes/{path_segment(name.removeprefix('node/'))}/hardware"
+    printed = hardware_tables.document if as_document else hardware_tables.hardware
+    show(options, lambda api: api.get(path), expected=200, cli=printed)
+
+
+@click.command(
     "adopt",
     short_help="Record that servers have what a revision gives them.",
     epilog=examples("shipyard node adopt compute[11-14] --revision 3", "shipyard node adopt compute11,compute12"),
@@ -260,6 +282,7 @@ for command in (
     software.run,
     adopt,
     deploy_steps,
+    describe_hardware,
     decommission,
     drain,
     clear_labels,

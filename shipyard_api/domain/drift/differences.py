@@ -38,6 +38,7 @@ class Kind(Enum):
     LABELS = "labels"
     SETTINGS = "settings"
     FIRMWARE = "firmware"
+    HARDWARE = "hardware"
     NOT_IN_DESIGN = "not-in-design"
     NOT_DEPLOYED = "not-deployed"
 

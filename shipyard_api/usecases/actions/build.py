@@ -87,6 +87,7 @@ def build(
         store=store,
         check=check,
         control=control,
+        hardware=nodes.hardware.hardware,
         designs=designs,
         rendered=rendered,
         definitions=definitions,

@@ -13,6 +13,7 @@ from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.inputs import ActionInputs, teardown_inputs
 from shipyard_api.actions.software_steps import SOFTWARE, TESTS, no_plan
 from shipyard_api.actions.steps import pacing
+from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.deploy_steps.planning import (
     NO_STEPS,
@@ -25,7 +26,7 @@ from shipyard_api.domain.deploy_steps.planning import (
 from shipyard_api.domain.documents import Rendering, Revision, Version
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.errors import FirstStepFails, VersionNotFound
-from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.findings import Finding, error, errors, warning
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -118,6 +119,7 @@ class PlanAction:
     definitions: Mapping[ActionName, Definition]
     plan_drain: PlanDrain
     plan_software: PlanSoftware
+    hardware: Hardware
     clock: Clock
 
     def __call__(self, request: ActionRequest, version: Version, *, complete: bool = False) -> Plan:
@@ -142,7 +144,18 @@ class PlanAction:
             held=self._holds(case),
             drains=self._drains(case, plan.groups),
         )
+        plan = replace(plan, findings=(*plan.findings, *self._hardware(plan)))
         return self._foreseen(plan, case.parsed)
+
+    def _hardware(self, plan: Plan) -> Sequence[Finding]:
+        """Return how the servers that the action would deploy differ from the expected hardware; without errors."""
+        site = plan.inputs.site
+        if site is None or not site.hardware or plan.revision is None or plan.refusal:
+            return ()
+        try:
+            return self.hardware.findings(plan.revision, plan.nodes.difference(plan.skipped, plan.kept))
+        except PeerError as trouble:
+            return (warning("HardwareUnknown", f"The hardware of servers was not compared: {trouble}"),)
 
     def freeze(self, name: ActionName, revision: Revision | None, written: JsonObject) -> FrozenSoftware | None:
         """Return what an action freezes of the site's task graph, if it runs any and its design can be read.

@@ -26,9 +26,11 @@ from shipyard_api.domain.drift.differences import (
     of_members,
     of_teardowns,
 )
+from shipyard_api.domain.drift.hardware import of_hardware
 from shipyard_api.domain.drift.observations import DownNode, LeftNode, MachineState, ObservedMachine
 from shipyard_api.domain.drift.settings import WantedValues, of_boards, wanted_settings
 from shipyard_api.domain.errors import NoSiteAction
+from shipyard_api.domain.hardware.compare import Compared
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.specification.impact import Impact, NodeImpact
 from shipyard_api.ports.cluster import Cluster
@@ -83,6 +85,7 @@ class FindDrift:
     ``steps``: returns what the deploy templates of a revision ask for; ``firmware``: which versions it wants. Boards
     are read node by node, of those nodes alone of which the design wants anything. ``committed``: returns the nodes
     of the committed design, None if they are unknown: then those of the action's design are the servers of the site.
+    ``hardware``: compares nodes with the hardware that a revision expects, as often as it takes to read all of it.
     ``changes``: returns what the committed design asks of the site, of which the provisioner shows these as deployed.
     ``features``: returns what may be the cause of differences.
     """
@@ -96,6 +99,7 @@ class FindDrift:
     committed: Callable[[], Collection[NodeName] | None] = lambda: None
     changes: Callable[[Collection[NodeName] | None], DesignChanges | None] = lambda _: None
     features: Callable[[Revision, Collection[NodeName]], Features] = lambda _, nodes: Features(list(nodes))
+    hardware: Callable[[Revision, Collection[NodeName]], Compared] = lambda *_: Compared()
 
     def __call__(self, since: Since) -> Drift:
         """Return the drift; raises NoSiteAction if there is nothing to compare with."""
@@ -221,6 +225,8 @@ class FindDrift:
             if read and wanted:
                 seen = _asked(name, partial(read, wanted.keys()), unanswered)
                 differences += of_boards(nodes, wanted, seen or {}, kind)
+        compared = _asked(name, lambda: self.hardware(Revision(revision), names), unanswered)
+        differences += of_hardware(nodes, compared or Compared())
         return differences
 
     def _at_work(self, moving: Sequence[ActionRecord]) -> Mapping[NodeName, ActionId]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import ActionDesigns
+from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.cluster_nodes import ClusterNodes
@@ -16,6 +17,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.usecases.nodes.compare import CompareNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
+from shipyard_api.usecases.nodes.hardware import DescribeHardware
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
 
@@ -28,6 +30,7 @@ class NodeUseCases:
     plan_drain: PlanDrain
     list: ListNodes
     statuses: SiteStatuses
+    hardware: DescribeHardware
 
 
 def build(
@@ -51,4 +54,5 @@ def build(
         plan_drain=PlanDrain(protection, cluster, etcd),
         list=ListNodes(store, job_address, page_of, rendered.committed_nodes, compare),
         statuses=SiteStatuses(provisioner),
+        hardware=DescribeHardware(Hardware(rendered.of, rules.check, provisioner), rendered.committed),
     )

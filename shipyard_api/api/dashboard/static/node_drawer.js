@@ -37,6 +37,7 @@ function Body({ node, onChange }) {
     <${Holds} node=${node} onChange=${onChange} />
     <${NodeLabels} node=${node} onChange=${onChange} />
     <${Tasks} name=${node.name} />
+    <${Hardware} name=${node.name} />
     <${DrainPlan} name=${node.name} />
     <h3>History</h3>
     <ol class="history">${node.history.map((one) => html`<${Entry} key=${one.action_id} entry=${one} />`)}</ol>
@@ -100,6 +101,18 @@ function Tasks({ name }) {
   return html`<h3>Software tasks</h3><ul class="phases">${tasks.map((one) => html`<li key=${one.task}>
     <span>${one.task}</span><span class=${one.status === "success" ? "tone-good" : one.status === "failed" ? "tone-bad" : "muted"}>${plain(one.status)}</span>
     <span class="number">${one.seconds === null ? "" : clock(one.seconds)}</span></li>`)}</ul>`;
+}
+
+function Hardware({ name }) {
+  const [asked, ask] = useState(false);
+  const found = useRead(() => (asked ? get(`${V1}/nodes/${segment(name)}/hardware`) : null), [name, asked]);
+  return html`<details onToggle=${(event) => event.target.open && ask(true)}><summary>Hardware</summary>
+    ${asked && html`<${Loaded} found=${found}>${(body) => html`
+      ${body.differences.map((one) => html`<p key=${one} class="tone-bad">${one}</p>`)}
+      ${body.expected && !body.differences.length && !body.unknown && html`<p class="tone-good">As the design expects.</p>`}
+      ${!body.expected && html`<p class="muted">The design expects no hardware of it.</p>`}
+      ${body.unknown && html`<p class="muted">Not compared: ${body.unknown}.</p>`}
+      ${body.seen && html`<p class="muted">${[body.seen.model, body.seen.cpu_model].filter(Boolean).join(", ")}</p>`}`}<//>`}</details>`;
 }
 
 function DrainPlan({ name }) {

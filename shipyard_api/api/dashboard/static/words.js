@@ -57,6 +57,7 @@ export const REASONS = {
   refused: "the provisioner refused it",
   stopped: "the action was stopped",
   held: "held",
+  hardware: "other hardware than expected",
   policy: "stopped by the rollout policy",
 };
 
