@@ -18,6 +18,7 @@ from shipyard_simulators.embedded_postgres.server import PostgresError, temporar
 
 TESTS = [
     *("tests/contract/test_provisioner_port.py", "tests/integration/test_real_ironic.py"),
+    "tests/integration/test_real_ironic_hardware.py",
     *("tests/acceptance/test_real_ironic_sites.py", "-k", "real-ironic or real_ironic"),
 ]
 # A test server: its data may be lost. Ironic opens a connection for each of its many threads.
@@ -38,7 +39,10 @@ def ironic() -> Iterator[Environment]:
         undo.callback(stop, [str(made), "--stop", str(directory)], {}, directory / "ironic.pid", os.killpg)
         more = directory / "more.conf"
         bios, deploy = "demo,fake,no-bios,service", "demo,fake,burn-in,hanging"
-        more.write_text(f"[DEFAULT]\nenabled_bios_interfaces = {bios}\nenabled_deploy_interfaces = {deploy}\n")
+        inspect = "demo,fake,no-inspect,recorded"
+        chosen = {"bios": bios, "deploy": deploy, "inspect": inspect}
+        lines = (f"enabled_{kind}_interfaces = {names}\n" for kind, names in chosen.items())
+        more.write_text(f"[DEFAULT]\n{''.join(lines)}")
         settings = {
             "IRONIC_EXTRA_CONF": str(more),
             "PYTHONPATH": str(ROOT / ".ci" / "ironic_service_steps"),

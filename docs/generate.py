@@ -18,6 +18,7 @@ import yaml
 from api_page import api_page
 from architecture_page import architecture_page
 from cli_page import cli_page
+from hardware_page import hardware_page
 from impact_page import impact_page
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
@@ -135,6 +136,11 @@ def routes_page() -> str:
 def rest_page() -> str:
     """Return docs/reference/api.md."""
     return _page([api_page((share_directory() / "schemas" / "openapi.yaml").read_text(encoding="utf-8"))])
+
+
+def _shipped(name: str) -> dict[str, Any]:
+    schema: dict[str, Any] = yaml.safe_load((share_directory() / "schemas" / f"{name}.yaml").read_text("utf-8"))
+    return schema
 
 
 def page_of_errors() -> str:
@@ -290,6 +296,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/cli.md": lambda: _page(cli_page()),
     "docs/reference/states.md": states_page,
     "docs/reference/impact.md": lambda: _page([impact_page()]),
+    "docs/reference/expected-hardware.md": lambda: _page(hardware_page(_shipped("expected_hardware_v1"))),
     "docs/reference/architecture.md": architecture,
     "docs/images/watch.svg": watch_image,
 }

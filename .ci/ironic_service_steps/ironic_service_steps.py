@@ -1,4 +1,4 @@
-"""Interfaces with service, burn-in and hanging steps for the fake hardware of a test's Ironic, found by entry points.
+"""Interfaces with service, burn-in and hanging steps, and recorded inspections, for fake hardware of a test's Ironic.
 
 Each step that runs appends a line to the file that ``DEMO_STEP_LOG`` names, and fails for a node whose ``extra`` lists
 it in ``demo_fail``, as the deploy steps of the recipe do.
@@ -10,9 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ironic.common import states
 from ironic.common.exception import IronicException
 from ironic.drivers import base
-from ironic.drivers.modules.fake import FakeBIOS, FakeDeploy
+from ironic.drivers.modules import inspect_utils
+from ironic.drivers.modules.fake import FakeBIOS, FakeDeploy, FakeInspect
+from ironic.drivers.modules.inspector.hooks.parse_lldp import ParseLLDPHook
 
 LONGEST = 900.0  # seconds that a step hangs for a test that is killed
 SETTINGS = {"settings": {"description": "the settings", "required": True}}
@@ -57,6 +60,18 @@ class HangingDeploy(FakeDeploy):
         hangs_while, deadline = Path(task.node.extra["hangs_while"]), time.monotonic() + LONGEST
         while hangs_while.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
+
+
+class RecordedInspect(FakeInspect):
+    """Fake inspection that finds what ``extra`` says in ``inspection``, and reads LLDP as the hook of Ironic does."""
+
+    def inspect_hardware(self, task: Any) -> str:
+        """Store the inventory and the data of collectors, which Ironic's own hook completes."""
+        found = task.node.extra["inspection"]
+        inventory, plugin_data = found["inventory"], found["plugin_data"]
+        ParseLLDPHook()(task, inventory, plugin_data)
+        inspect_utils.store_inspection_data(task.node, inventory, plugin_data, task.context)
+        return states.MANAGEABLE
 
 
 def _run(task: Any, step: str, args: dict[str, Any], kind: str = "service") -> None:

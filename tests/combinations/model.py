@@ -55,6 +55,8 @@ OPTIONS: dict[str, Sequence[str]] = {
     "force": ("no", "yes"),
     # Whether the action starts from a stored plan that a second person has approved.
     "plan": ("none", "approved"),
+    # Whether the design expects the hardware that the nodes have, and a node with any other would fail.
+    "hardware": ("none", "right"),
 }
 
 TARGETED = ("redeploy_server", "relabel_nodes", "remove_server", "service_server")
@@ -100,6 +102,7 @@ NEEDS = (
     # A commit with steps or a burn-in that the provisioner lacks is refused.
     Rule("burn_in", ("yes",), {"provisioner": ("ironic",)}),
     Rule("templates", ("requested",), {"provisioner": ("ironic",)}),
+    Rule("hardware", ("right",), {"action": _DEPLOYS}),
     Rule("fails", _FAIL, {"action": _MAY_FAIL}),
     Rule("fails", _FAIL, {"phase": ("teardown", "drain", "budget")}, among={"action": ("remove_server",)}),
     Rule("phase", ("prepare", "teardown", "drain", "budget", "join"), {"fails": _FAIL}),

@@ -24,6 +24,7 @@ from shipyard_api.adapters.kubernetes.options import KubernetesOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ENDED, ActionId, Control, RunState
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.hardware.expected import SCHEMA as EXPECTED_HARDWARE
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
@@ -70,6 +71,8 @@ DURATIONS = {
     "lose_nodes": 4,
 }
 API = "/api/v1.0"
+MODEL = "simulated"
+MEMORY = {"drydock": "8 GiB", "maas": "128 GiB", "ironic": "32 GiB"}  # of a simulated server
 AFTERWARDS = 4000.0  # seconds in which all that goes on at a peer ends
 
 TEMPLATE = "CUSTOM_BIOS"
@@ -335,14 +338,19 @@ class Site:
     def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         row = self.row
         burn_in = {"burn_in": {"cpu": 20}} if row["burn_in"] == "yes" else {}
-        provisioner = {**PIPELINES[row["pipeline"]], **POLICIES[row["policy"]], **burn_in}
+        hardware = {"hardware": "fail"} if row["hardware"] == "right" else {}
+        provisioner = {**PIPELINES[row["pipeline"]], **POLICIES[row["policy"]], **burn_in, **hardware}
         configuration = {
             "armada": {"manifest": "full-site"},
             "physical_provisioner": provisioner,
             "kubernetes": {"node_status_interval": 30, "node_status_timeout": 120},
         }
-        nodes = [node_document(name, labels={"rack": f"r-{name}", **labels}) for name in NODES]
+        model = {"hardware_profile": MODEL} if hardware else {}
+        nodes = [node_document(name, labels={"rack": f"r-{name}", **labels}, **model) for name in NODES]
         further = []
+        if hardware:
+            memory = {"size": MEMORY[row["provisioner"]]}
+            further.append(document(EXPECTED_HARDWARE, "servers", {"hardware_profiles": [MODEL], "memory": memory}))
         if self.members:
             etcd = {"name": "kubernetes-etcd", "endpoints": list(self.members.endpoints)}
             further.append(document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [etcd]}))
