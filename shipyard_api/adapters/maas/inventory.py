@@ -47,6 +47,10 @@ class Inventories:
     def __call__(self, nodes: Collection[NodeName], aspects: frozenset[Aspect]) -> SeenNodes:
         """Return the hardware of nodes; see ``ReadInventory``."""
         names = {hostname(node): node for node in nodes}
+        with_details = bool(_DETAILS & aspects)
+        if with_details:  # a machine is 18 kB in a list: only those that this reading reaches are listed
+            others = sorted(name for name in names if name not in self._kept)[: MOST_REQUESTS - 1]
+            names = {name: names[name] for name in (*others, *(name for name in names if name in self._kept))}
         listed = {str(entry.get("hostname")).lower(): entry for entry in self._client.hardware(names, FIELDS)}
         room = MOST_REQUESTS - self._client.requests_for(names)
         found: dict[NodeName, SeenHardware | NotSeen] = {}
@@ -56,14 +60,15 @@ class Inventories:
                 found[node] = NotSeen("MAAS has no machine of this name")
             elif not entry.get("current_commissioning_result_id") and entry.get("status") == _NEW:
                 found[node] = NotSeen("MAAS has not commissioned it yet")
-            elif not _DETAILS & aspects:
+            elif not with_details:
                 found[node] = of_list(entry)
             else:
-                version, seen = str(entry.get("current_commissioning_result_id")), of_list(entry)
+                seen, ident = of_list(entry), str(entry.get("system_id"))
+                version = f"{ident} {entry.get('current_commissioning_result_id')}"
                 details = self._kept.of(name, version)
                 if details is None and room > 0:
                     room -= 1
-                    details = self._client.details(str(entry.get("system_id")), of_details)
+                    details = self._client.details(ident, of_details)
                     self._kept.keep(name, version, details)
                 if details is not None:
                     found[node] = _joined(seen, details)

@@ -15,6 +15,9 @@ class KeptReadings(Generic[T]):
         self._most = most
         self._kept: dict[str, tuple[str, T]] = {}
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._kept
+
     def of(self, name: str, version: str) -> T | None:
         """Return what was read of this version, None if nothing was."""
         kept = self._kept.get(name)
