@@ -25,6 +25,9 @@ _VARIABLE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_LABEL = re.compile(rf"^(?:node )?{GAP}: ", re.IGNORECASE)
+"""The node at the beginning of a reason, which says nothing any more."""
+
 _GAPS = re.compile(rf"{GAP}(?:[-_./:]?{GAP})+")
 
 
@@ -38,6 +41,6 @@ def template(reason: str, node: str = "") -> str:
 
 def first_words(text: str) -> str:
     """Return the beginning of a template, as much as a person reads at first glance."""
-    words = text.split()
+    words = _LABEL.sub("", text).split()
     shown = " ".join(words[:_WORDS])
     return f"{shown} {GAP}" if len(words) > _WORDS and not shown.endswith(GAP) else shown.rstrip(".:;,")

@@ -1,6 +1,7 @@
 // One action: verdict, what it waits for, failures (on a narrow screen, before the facts), groups and nodes; further views below tabs.
 import { html } from "./preact.js";
 import { follow, link } from "./address.js";
+import { Cases } from "./cases.js";
 import { Cells } from "./cells.js";
 import { Controls } from "./controls.js";
 import { DesignView } from "./design_view.js";
@@ -36,6 +37,7 @@ export function ActionPage({ now, place, onStart }) {
   const failures = view === "now" && html`<${Failures} overview=${overview} failures=${now.failures} />`;
   return html`
     <${Headline} overview=${overview}><${Approve} key=${overview.action.id} overview=${overview} /><${Controls} overview=${overview} /><//>
+    <${Cases} overview=${overview} selected=${place.cause} />
     ${isNarrow && failures}
     <${Facts} overview=${overview} forecast=${now.forecast} />
     <nav class="tabs" aria-label="Views">${Object.entries(VIEWS).map(([name, word]) => html`
@@ -61,7 +63,7 @@ function View({ view, now, place }) {
       <${PolicyView} key=${`policy ${key}`} overview=${overview} />
       <${GroupGraph} key=${`graph ${key}`} overview=${overview} selected=${place.group} forecast=${forecast} />
       <${Cells} key=${`cells ${key}`} overview=${overview} places=${places} by=${place.by} group=${place.group}
-        selected=${place.node} />`;
+        selected=${place.node} cause=${place.cause} />`;
   }
 }
 

@@ -2,7 +2,7 @@
 import { BASE } from "./base.js";
 import { store } from "./store.js";
 
-const DEFAULTS = { action: "", view: "now", by: "group", node: "", group: "", task: "", plan: "" };
+const DEFAULTS = { action: "", view: "now", by: "group", node: "", group: "", task: "", plan: "", cause: "" };
 
 function read() {
   const query = new URLSearchParams(location.search);

@@ -17,23 +17,23 @@ export function palette(element) {
   return found;
 }
 
-/** What copies cells to a canvas: `all` to the whole of it, `one` to a place of it. Cells are `[letter, isDim]`. */
+/** What copies cells to a canvas: `all` to the whole of it, `one` to a place of it. Cells are `[letter, isDim, isFramed]`. */
 export function painter(context, laid, scale, colours) {
   const size = Math.floor(laid.pitch * scale);
   const drawn = new Map();
-  const cell = (letter, isDim) => {
-    const key = isDim ? letter.toUpperCase() : letter;
+  const cell = (letter, isDim, isFramed) => {
+    const key = `${isDim ? letter.toUpperCase() : letter}${isFramed}`;
     if (!drawn.has(key)) {
       const own = new OffscreenCanvas(size, size).getContext("2d");
       own.scale(scale, scale);
-      paintCell(own, letter, 0, 0, laid.pitch, colours, isDim);
+      paintCell(own, letter, 0, 0, laid.pitch, colours, isDim, isFramed);
       drawn.set(key, own.getImageData(0, 0, size, size));
     }
     return drawn.get(key);
   };
   const at = (node) => [Math.round(laid.x[node] * scale), Math.round(laid.y[node] * scale)];
   return {
-    one: (node, letter, isDim) => context.putImageData(cell(letter, isDim), ...at(node)),
+    one: (node, ...shown) => context.putImageData(cell(...shown), ...at(node)),
     all(count, of) {
       const { width, height } = context.canvas;
       const image = context.createImageData(width, height);
@@ -52,7 +52,7 @@ export function painter(context, laid, scale, colours) {
   };
 }
 
-export function paintCell(context, letter, x, y, pitch, colours, isDim) {
+export function paintCell(context, letter, x, y, pitch, colours, isDim, isFramed = false) {
   const gap = pitch >= 14 ? 3 : pitch >= 8 ? 2 : 1;
   const size = pitch - gap;
   const { colour, letter: sign } = NODE[letter];
@@ -118,6 +118,14 @@ export function paintCell(context, letter, x, y, pitch, colours, isDim) {
     }
     context.fillStyle = colours[ink];
     context.fillText(sign, x + size / 2, y + size / 2 + (letter === "q" ? -size * 0.1 : 0.5));
+  }
+  if (isFramed) { // a frame at the edge, apart from the fill
+    const thick = pitch >= 14 ? 2 : 1;
+    context.lineWidth = thick;
+    context.strokeStyle = colours["--panel"];
+    if (pitch >= 8) context.strokeRect(x + 1.5 * thick, y + 1.5 * thick, size - 3 * thick, size - 3 * thick);
+    context.strokeStyle = colours["--text"];
+    context.strokeRect(x + thick / 2, y + thick / 2, size - thick, size - thick);
   }
   context.globalAlpha = 1;
 }

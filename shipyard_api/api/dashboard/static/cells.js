@@ -1,6 +1,7 @@
 // One cell per node on a canvas. A change draws the cells that changed and no others.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { go } from "./address.js";
+import { causeOf } from "./cases.js";
 import { arrange, blocks, finder } from "./cell_layout.js";
 import { paintCell, painter, palette } from "./cell_paint.js";
 import { ended } from "./live.js";
@@ -19,12 +20,21 @@ export function shownLetters(overview, places) {
     letter === "n" && places.groups_of[node].every((group) => isOver[group]) ? "x" : letter)).join("");
 }
 
-export function Cells({ overview, places, by, group, selected }) {
+export function Cells({ overview, places, by, group, selected, cause }) {
   if (!places || !overview.nodes.total || places.names.length !== overview.nodes.total) return null;
-  return html`<${Grid} ...${{ overview, places, by, group, selected }} />`;
+  return html`<${Grid} ...${{ overview, places, by, group, selected, cause }} />`;
 }
 
-function Grid({ overview, places, by, group, selected }) {
+/** The places of the nodes that a case names, of all cases; and of the selected one, null without one. */
+function framed(overview, places, cause) {
+  const { cases = [] } = overview;
+  const at = new Map(places.names.map((name, node) => [name, node]));
+  const of = (found) => found.nodes.map((name) => at.get(name));
+  const chosen = cases.find((found) => causeOf(found) === cause);
+  return { all: new Set(cases.flatMap(of)), chosen: chosen ? new Set(of(chosen)) : null };
+}
+
+function Grid({ overview, places, by, group, selected, cause }) {
   const box = useRef(null);
   const canvas = useRef(null);
   const drawn = useRef({ laid: null, letters: "" });
@@ -33,6 +43,8 @@ function Grid({ overview, places, by, group, selected }) {
   const [hovered, hover] = useState(-1);
   const [cursor, setCursor] = useState(-1);
   const letters = useMemo(() => shownLetters(overview, places), [overview, places]);
+  const marks = JSON.stringify((overview.cases || []).map((found) => [causeOf(found), found.nodes]));
+  const frames = useMemo(() => framed(overview, places, cause), [marks, places, cause]);
   const order = inRunOrder(overview.groups).map((one) => one.name).join("\n");
   const laid = useMemo(
     () => (width ? arrange(blocks(places, by, order.split("\n")), places.names.length, width, TALLEST) : null),
@@ -60,24 +72,25 @@ function Grid({ overview, places, by, group, selected }) {
     if (!laid) return;
     const context = canvas.current.getContext("2d");
     const before = drawn.current;
-    const isSame = before.laid === laid && before.theme === theme && before.group === group;
+    const isSame = before.laid === laid && before.theme === theme && before.group === group && before.frames === frames;
     const at = places.groups.indexOf(group);
-    const isDim = (node) => at >= 0 && !places.groups_of[node].includes(at);
+    const isDim = (node) => (at >= 0 && !places.groups_of[node].includes(at)) || (frames.chosen !== null && !frames.chosen.has(node));
+    const cell = (node) => [letters[node], isDim(node), frames.all.has(node)];
     let { paint } = before;
     if (isSame) {
       for (let node = 0; node < letters.length; node += 1) {
-        if (before.letters[node] !== letters[node]) paint.one(node, letters[node], isDim(node));
+        if (before.letters[node] !== letters[node]) paint.one(node, ...cell(node));
       }
     } else {
       const scale = window.devicePixelRatio || 1;
       canvas.current.width = Math.ceil(laid.width * scale);
       canvas.current.height = Math.ceil(laid.height * scale);
       paint = painter(context, laid, scale, palette(box.current));
-      paint.all(letters.length, (node) => [letters[node], isDim(node)]);
+      paint.all(letters.length, cell);
     }
     if (!before.laid) performance.mark("cells");
-    drawn.current = { laid, theme, group, letters, paint };
-  }, [laid, letters, theme, group]);
+    drawn.current = { laid, theme, group, frames, letters, paint };
+  }, [laid, letters, theme, group, frames]);
 
   const under = (event) => {
     const edge = canvas.current.getBoundingClientRect();
@@ -105,12 +118,13 @@ function Grid({ overview, places, by, group, selected }) {
     open(after);
   };
   const counts = useMemo(() => tally(letters), [letters]);
-  const describe = (node) => `${places.names[node]}: ${NODE[letters[node]].word}, ${places.groups_of[node].map((one) => places.groups[one]).join(", ")}`;
+  const describe = (node) => `${places.names[node]}: ${NODE[letters[node]].word}${frames.all.has(node) ? ", of the cause" : ""}, ${places.groups_of[node].map((one) => places.groups[one]).join(", ")}`;
   return html`<section class="panel cells" aria-labelledby="cells-title">
     <div class="row"><h2 id="cells-title">Nodes</h2>
       <div class="switch" role="group" aria-label="Arrange by">${["group", "rack"].map((word) => html`
         <button key=${word} aria-pressed=${by === word} onClick=${() => go({ by: word }, { replace: true })}>by ${word}</button>`)}</div>
       ${group && html`<button class="chip" onClick=${() => go({ group: "" })} aria-label=${`Show all groups, not only ${group}`}>${group} ✕</button>`}
+      ${frames.chosen && html`<button class="chip" onClick=${() => go({ cause: "" })} aria-label="Show all nodes, not only those of the cause">one cause ✕</button>`}
       ${counts.f && html`<button class="quiet" onClick=${next}>Next failed</button>`}
       <span class="space"></span><${Legend} counts=${counts} />
     </div>

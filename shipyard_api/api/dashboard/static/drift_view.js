@@ -19,6 +19,7 @@ export function DriftView({ overview }) {
     ? html`<p class="muted">Nothing to compare: ${drift.none}</p>`
     : html`<p class="muted">${count(drift.compared, "node")} compared with what ${drift.action.name} left; asked now.</p>
       ${drift.unanswered.map((one) => html`<p key=${one.system} class="tone-bad">${one.system} could not be asked: ${one.why}</p>`)}
+      ${drift.cases.map((found) => html`<p key=${found.sentence}><b>${found.sentence}</b> <code>${found.command}</code></p>`)}
       ${drift.differences.length === 0 ? html`<p>No difference.</p>` : html`<div class="scroll"><table>
         <thead><tr><th>Node</th><th>Difference</th><th>Expected</th><th>Seen</th><th>System</th></tr></thead>
         <tbody>${drift.differences.map((one) => html`<tr key=${one.node + one.kind}>

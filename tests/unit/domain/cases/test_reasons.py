@@ -27,4 +27,5 @@ def test_what_differs_from_node_to_node_is_taken_out(reason: str, text: str) -> 
 
 def test_the_first_words_are_as_many_as_a_person_reads() -> None:
     assert first_words("no answer.") == "no answer"
+    assert first_words("Node …: no answer") == "no answer"
     assert first_words(" ".join("abcdefghijklmnopqrst")) == "a b c d e f g h i j k l m n o p …"
