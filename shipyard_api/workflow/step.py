@@ -70,7 +70,14 @@ class Look(Generic[Question]):
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Wait until work items of the step end, then pass them to ``gather`` (fan-out steps only)."""
+    """Wait until work items of the step end, then pass them to ``gather`` (fan-out steps only).
+
+    ``begins``: more items can begin now, so ``gather`` is called although none has ended. ``meanwhile``: what to read
+    while none has ended.
+    """
+
+    begins: bool = False
+    meanwhile: "Look[Any] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,19 +211,26 @@ class Engine:
                 LOG.warning("step failed", extra={"action": claim.action, "step": claim.step, "reason": reason})
                 self._end_step(tx, claim, steps, StepState.FAILED, reason, now)
                 return Again.NOW
-            case Gather():
-                return self._gather(tx, claim, step, state, now)
+            case Gather() as decision:
+                return self._gather(tx, claim, step, state, decision, now)
             case Act() | Look() as decision:
                 return self._attempts.begin(tx, claim, step, state, decision, now)
 
-    def _gather(self, tx: Transaction, claim: Claim, step: AnyStep, state: Any, now: datetime) -> Again:
-        """Fold the items that have ended since the last time; wait if there are none."""
+    def _gather(
+        self, tx: Transaction, claim: Claim, step: AnyStep, state: Any, decision: Gather, now: datetime
+    ) -> Attempt[Claim] | Again:
+        """Fold the items that have ended since the last time; wait, or read meanwhile, if there are none."""
         ended, open_items = tx.items.gather(claim)
         if not claim.on_hold:
             tx.items.wake_resting(claim, now=now)
-        if not ended and open_items:
-            tx.turns.rest(claim, waiting=_waiting_for_items(tx, claim, step, now))
-            return Again.LATER
+        if not ended and not (decision.begins and not claim.on_hold):
+            look = step.watch(state, now) if decision.begins else decision.meanwhile
+            if look is not None:
+                return self._attempts.begin(tx, claim, step, state, look, now)
+            if open_items or decision.begins:
+                waiting = _waiting_for_items(tx, claim, step, now) if open_items else PAUSED.after(claim.waiting, now)
+                tx.turns.rest(claim, waiting=waiting)
+                return Again.LATER
         folded = step.gather(state, ended, now)
         stored = folded.state.to_json()
         if not ended and not folded.items and stored == claim.state:
