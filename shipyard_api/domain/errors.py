@@ -225,6 +225,15 @@ TooMuchTouched = ErrorKind(
     "Too much of the site would be touched",
     lambda name, share: f"{name} would touch {share}. Name fewer nodes, or use the parameter force=true.",
 )
+TooManyReinstalls = ErrorKind(
+    Conflict,
+    "TooManyReinstalls",
+    "Too many servers would be installed again",
+    lambda action, nodes, most: (
+        f"{action} would install {len(nodes)} servers again, and max-reinstalls allows {most}: {named(nodes)}."
+        " Raise it, or change the design. Nothing was changed."
+    ),
+)
 SiteActionRunning = ErrorKind(Conflict, "SiteActionRunning", "Another site action is running", _running)
 WorkUnderWay = ErrorKind(Conflict, "WorkUnderWay", "Work of an earlier action goes on", _under_way)
 NodeOperationRunning = ErrorKind(

@@ -13,7 +13,8 @@ from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.policy import DELETE_BLOCKED, SOFTWARE_PREFIX
+from shipyard_api.domain.policy import DELETE_BLOCKED, PREFIX, SOFTWARE_PREFIX
+from shipyard_api.domain.specification.impact import OnChange
 from shipyard_api.domain.targets import parse_targets
 from shipyard_api.domain.task_graph.command_run import COMMAND, CONNECT_TIMEOUT, FORKS
 from shipyard_api.domain.task_graph.run_values import RunValues, ValuesError
@@ -32,6 +33,9 @@ MODE = "mode"
 TEMPLATE = "template"
 RUNBOOK = "runbook"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
+ON_CHANGE = "on-change"
+MAX_REINSTALLS = "max-reinstalls"
+ON_REMOVED = "on-removed"
 NODES, TASKS, SKIP, START, END, VALUES, NOOP = "nodes", "tasks", "skip", "start", "end", "values", "noop"
 _SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END, VALUES, NOOP})
 _COMMAND = frozenset({COMMAND, FORKS, CONNECT_TIMEOUT})
@@ -69,6 +73,8 @@ class Parameters:
     ``target_revision``: None for an action without this parameter. ``release``: the only release to test; None for
     all. ``max_parallel_nodes``: targets that are redeployed at a time.
     ``template``, ``runbook``: the deploy template, or the runbook of the provisioner, whose steps a service runs.
+    ``on_change``: what an update does to changed servers; ``max_reinstalls``: how many it may install again, None for
+    any number; ``removes``: whether it takes down the servers that have left the design.
     ``limits``: the time limits of a teardown as they were written; None: those of the design. ``software``: what a run
     of the task graph is limited to, as in the inputs of the action.
     """
@@ -84,6 +90,9 @@ class Parameters:
     template: str = ""
     runbook: str = ""
     max_parallel_nodes: int = 1
+    on_change: OnChange = OnChange.LEAVE
+    max_reinstalls: int | None = None
+    removes: bool = False
     limits: Mapping[str, Any] = field(default_factory=dict)
     software: Mapping[str, Any] = field(default_factory=dict)
 
@@ -117,6 +126,18 @@ class Parameter:
         """Return the right that a caller needs for its values among what is written, if any."""
         given = {name: written[name] for name in self.names if name in written}
         return [self.right] if self.right and self.needs_right(given) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Parameter):
+    """A parameter with a few words as values. ``rights_of``: the policy rules of callers who send one of them."""
+
+    rights_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def rights(self, written: JsonObject) -> Sequence[str]:
+        """Return the rights that a caller needs for its value, if any."""
+        (name,) = self.names
+        return self.rights_of.get(str(written.get(name)), ())
 
 
 def parse_parameters(
@@ -195,6 +216,30 @@ def _mode(given: Mapping[str, Any], _: list[Finding]) -> RedeployMode:
         if mode.value == written:
             return mode
     raise _refused(MODE, f"{_shown(written)} is none of {', '.join(mode.value for mode in RedeployMode)}")
+
+
+def _on_change(given: Mapping[str, Any], _: list[Finding]) -> OnChange:
+    written = given.get(ON_CHANGE, OnChange.LEAVE.value)
+    for choice in OnChange:
+        if choice.value == written:
+            return choice
+    raise _refused(ON_CHANGE, f"{_shown(written)} is none of {', '.join(choice.value for choice in OnChange)}")
+
+
+def _most_reinstalls(given: Mapping[str, Any], _: list[Finding]) -> int | None:
+    if MAX_REINSTALLS not in given:
+        return None
+    value = given[MAX_REINSTALLS]
+    if isinstance(value, bool) or not str(value).isdecimal() or len(str(value)) > 7:
+        raise _refused(MAX_REINSTALLS, f"it is a whole number from 0 on, not {_shown(value)}")
+    return int(value)
+
+
+def _removes(given: Mapping[str, Any], _: list[Finding]) -> bool:
+    written = given.get(ON_REMOVED, "leave")
+    if written not in ("leave", "remove"):
+        raise _refused(ON_REMOVED, f"{_shown(written)} is none of leave, remove")
+    return bool(written == "remove")
 
 
 def _parallel(given: Mapping[str, Any], _: list[Finding]) -> int:
@@ -368,6 +413,17 @@ RELEASES = Parameter("release", (RELEASE,), _release)
 TEMPLATES = Parameter("template", (TEMPLATE, RUNBOOK), _template)
 RUNBOOKS = Parameter("runbook", (RUNBOOK,), _runbook)
 PARALLEL = Parameter("max_parallel_nodes", (MAX_PARALLEL_NODES,), _parallel)
+CHANGES = Choice(
+    "on_change",
+    (ON_CHANGE,),
+    _on_change,
+    rights_of={
+        OnChange.LEAST.value: [f"{PREFIX}action_service_server"],
+        OnChange.REINSTALL.value: [f"{PREFIX}action_service_server", f"{PREFIX}action_redeploy_server"],
+    },
+)
+REINSTALLS = Parameter("max_reinstalls", (MAX_REINSTALLS,), _most_reinstalls)
+REMOVALS = Choice("removes", (ON_REMOVED,), _removes, rights_of={"remove": [f"{PREFIX}action_remove_server"]})
 LIMITS = Parameter(
     "limits",
     limits.PARAMETERS,

@@ -29,6 +29,7 @@ from shipyard_api.domain.rollout.policy.reading import (
     check_windows,
     on_servers,
 )
+from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.stored import Flat
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -61,13 +62,14 @@ class SiteInputs(Flat):
     ``deploy_steps``: what the deploy templates of each node asked for when the action was created. ``policy``: the
     rollout policy, None without one. ``clean_steps``: what a runbook runs on nodes before their deployment.
     ``hardware``: what happens to nodes that are not as the design expects, warn or fail; empty: they are not compared.
+    ``ways``: the running servers that the action interrupts.
     """
 
     STORED_VERSION: ClassVar = 1
     PARTS: ClassVar = {"configuration": ""}
     FORMS: ClassVar = dict.fromkeys(("deploy_steps", "clean_steps"), (requested_to_json, requested_from_json))
     OPTIONAL: ClassVar = frozenset(
-        {"max_parallel_nodes", "policy", "deploy_steps", "clean_steps", "hardware", "target_group"}
+        {"max_parallel_nodes", "policy", "deploy_steps", "clean_steps", "hardware", "target_group", "ways"}
     )
 
     revision: int
@@ -80,6 +82,7 @@ class SiteInputs(Flat):
     clean_steps: RequestedSteps = field(default_factory=dict)
     hardware: str = ""
     target_group: GroupName = TARGET_GROUP
+    ways: Ways = NO_WAYS
 
     def preparing(self, nodes: Collection[NodeName]) -> RequestedSteps:
         """Return the steps that these nodes run before they are deployed: of a runbook, or of their burn-in."""

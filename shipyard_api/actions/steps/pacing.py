@@ -16,6 +16,7 @@ from shipyard_api.domain.rollout.enforcing import blocked, open_gates
 from shipyard_api.domain.rollout.policy.gates import Answer, Gate, Met, Unmet
 from shipyard_api.domain.rollout.policy.pace import Blocked, OpenGate, WavePlace
 from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
+from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -43,14 +44,16 @@ def of(
     stored: JsonObject | None = None,
     uncounted: frozenset[NodeName] = frozenset(),
 ) -> Pacing | None:
-    """Return the policy of a rollout, with its stored progress; None without one that paces it.
+    """Return what paces a rollout, with its stored progress: a policy, or that it interrupts servers; else None.
 
     ``uncounted``: nodes that no criterion and no budget counts.
     """
-    if inputs.policy is None or not inputs.policy.paces:
+    paces, ways = inputs.policy is not None and inputs.policy.paces, inputs.ways
+    if not paces and not ways.interrupted:
         return None
     at_once, progress = inputs.configuration.mode.max_nodes_in_flight, Progress.from_json(stored or {})
-    return Pacing(inputs.policy.policy, members, at_once=at_once, uncounted=uncounted, progress=progress)
+    policy = inputs.policy.policy if inputs.policy is not None and paces else Policy()
+    return Pacing(policy, members, at_once=at_once, uncounted=uncounted, progress=progress, ways=ways)
 
 
 def stopped_nodes(stored: JsonObject) -> Mapping[NodeName, str]:

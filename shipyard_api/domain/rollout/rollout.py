@@ -11,7 +11,8 @@ With a pace that can refuse nodes, a group is deployed in the parts that are adm
 members, as ever, and between two parts: it fails then if it cannot meet them any more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -27,7 +28,9 @@ from shipyard_api.domain.rollout.group_statuses import GroupStatuses
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.moves import NEXT, SENT_AS, Move, Outcome
+from shipyard_api.domain.rollout.open_group import OpenGroup
 from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, NO_TIME, Admission, Pace, Situation
+from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 
 
@@ -161,6 +164,7 @@ class Rollout:
             self.groups_of,
             movable,
             frozenset(streaming),
+            self.groups,
         )
 
     def start(self, move: Move) -> tuple[Fact, ...]:
@@ -230,6 +234,20 @@ class Rollout:
         bad = tuple(node for node in left if node not in outcome.succeeded)
         return tuple(self._statuses.settled(move, good, bad, outcome))
 
+    def split(self, move: Move, nodes: Collection[NodeName]) -> tuple[Move, Move]:
+        """Return the two running moves that replace one: with these of its nodes, and with the rest."""
+        if move not in self.running:
+            raise ValueError(f"{move.phase.value} of {move.group} is not running")
+        alike = [other for other in self.running if (other.group, other.phase) == (move.group, move.phase)]
+        batch = max(other.batch for other in alike) + 1
+        first = replace(move, nodes=tuple(node for node in move.nodes if node in nodes))
+        rest = replace(move, nodes=tuple(node for node in move.nodes if node not in nodes), batch=batch)
+        place = self.running.index(move)
+        self.running[place : place + 1] = [first, rest]
+        if (opened := self._statuses.open.get(move.group)) is not None:
+            opened.batches[move.phase] = batch
+        return first, rest
+
     def withhold(self, rule: str, why: str, nodes: Iterable[NodeName]) -> tuple[Fact, ...]:
         """Let nodes never be sent, because of a rule; they keep their status, and count against criteria."""
         stopped = [node for node in nodes if node not in self.withheld]
@@ -259,13 +277,22 @@ class Rollout:
             waiting = tuple(opened.to_prepare)
             if not self.pace.has_waves and self.pace.admit(situation, name, Phase.PREPARE, waiting, now).nodes:
                 continue
-            preparing = self.groups[name] is GroupStatus.PREPARING
-            reachable = opened.succeeded + opened.prepared + opened.not_started
-            reachable += opened.prepared_in_queue if preparing else 0
-            if missed := self._statuses.shortfalls_of(name, reachable, partial(self._statuses.is_hopeful, preparing)):
-                reason = Reason.PREPARE if preparing else Reason.DEPLOY
+            if missed := self._missed(name, opened):
+                reason = Reason.PREPARE if self.groups[name] is GroupStatus.PREPARING else Reason.DEPLOY
                 facts.extend(self._statuses.fail(name, reason, "; ".join(map(str, missed)), missed))
         return tuple(facts)
+
+    def is_lost(self, group: GroupName) -> bool:
+        """Return whether a group that has begun has failed, or cannot meet its criteria any more."""
+        opened = self._statuses.open.get(group)
+        return self.groups[group] is GroupStatus.FAILED if opened is None else bool(self._missed(group, opened))
+
+    def _missed(self, name: GroupName, opened: OpenGroup) -> tuple[Shortfall, ...]:
+        """Return the criteria that a group misses whatever becomes of the nodes that have not ended."""
+        preparing = self.groups[name] is GroupStatus.PREPARING
+        reachable = opened.succeeded + opened.prepared + opened.not_started
+        reachable += opened.prepared_in_queue if preparing else 0
+        return self._statuses.shortfalls_of(name, reachable, partial(self._statuses.is_hopeful, preparing))
 
     def stop(self, why: str) -> tuple[Fact, ...]:
         """Fail every running group and every node in flight, because no turn will finish them.

@@ -28,6 +28,30 @@ class Impact(Enum):
 DONE = frozenset({Impact.UNCHANGED, Impact.NEW, Impact.RELABEL, Impact.SOFTWARE})
 """What an update of a site does: it erases nothing and drains nothing."""
 
+
+class OnChange(Enum):
+    """What an update of a site does to changed servers that run; the values are the words of its parameter."""
+
+    LEAVE = "leave"
+    LEAST = "least"
+    REINSTALL = "reinstall"
+
+    @property
+    def serviced(self) -> frozenset[Impact]:
+        """The classes whose servers run their new steps, drained before and uncordoned after."""
+        return frozenset() if self is OnChange.LEAVE else frozenset({Impact.SERVICE})
+
+    @property
+    def reinstalled(self) -> frozenset[Impact]:
+        """The classes whose servers are taken down and deployed again."""
+        return frozenset({Impact.REINSTALL, Impact.REPLACE}) if self is OnChange.REINSTALL else frozenset()
+
+    @property
+    def done(self) -> frozenset[Impact]:
+        """The classes that the update leaves nothing of."""
+        return DONE | self.serviced | self.reinstalled
+
+
 _WORDLESS = frozenset({Aspect.LABELS.value, Aspect.PLACEMENT.value})
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.ways import Ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,16 @@ class Budget:
     """``by``: the label whose values have the budget each, ``rack`` for the rack; empty: one budget for the action.
 
     ``max_unavailable``: how many nodes may be in flight or lost at a time. ``max_lost``: nothing more begins when more
-    nodes than these are lost. At least one of both is given.
+    nodes than these are lost. ``max_away``: how many may have begun and not ended. At least one of them is given.
+    ``written``: as of a policy; otherwise it follows from the action.
     """
 
     name: str
     by: str = ""
     max_unavailable: Amount | None = None
     max_lost: Amount | None = None
+    max_away: Amount | None = None
+    written: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Domain:
 
     def __str__(self) -> str:
         value = f" of {self.budget.by} {self.value}" if self.budget.by else ""
-        return f"budget {self.budget.name}{value}"
+        return f"{'budget ' if self.budget.written else ''}{self.budget.name}{value}"
 
     @property
     def unavailable(self) -> int | None:
@@ -59,6 +63,12 @@ class Domain:
         if amount is None:
             return None
         return max(amount.of(len(self.nodes)), 1 if amount.percent and amount.number else 0)
+
+    @property
+    def away(self) -> int | None:
+        """How many nodes may have begun and not ended."""
+        amount = self.budget.max_away
+        return None if amount is None else amount.of(len(self.nodes))
 
     @property
     def lost(self) -> int | None:
@@ -85,6 +95,18 @@ def domains(
                 by_value.setdefault(value, set()).add(node)
         budget_domains.extend(Domain(budget, value, frozenset(by_value[value])) for value in sorted(by_value))
     return tuple(budget_domains)
+
+
+def of_ways(ways: Ways, at_once: int | None) -> tuple[Domain, ...]:
+    """Return how many interrupted servers may be away together: one member of an etcd cluster, and ``at_once``."""
+    found = [
+        Domain(Budget(f"etcd cluster {name}", max_unavailable=Amount(1), written=False), "", frozenset(members))
+        for name, members in sorted(ways.clusters.items())
+    ]
+    if at_once is not None:
+        bound = Budget("max_parallel_nodes", max_away=Amount(at_once), written=False)
+        found.append(Domain(bound, "", ways.interrupted))
+    return tuple(found)
 
 
 def batch_size(nodes: Sequence[NodeName], most: int, budgets: Sequence[Domain]) -> tuple[int, Domain | None]:

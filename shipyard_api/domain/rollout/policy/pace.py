@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.policy.gates import Answer, GateState, Unmet
@@ -29,7 +29,7 @@ class Situation:
     ``in_flight``: sent and not settled. ``in_queue``: sent, never begun by the provisioner, and never sent again.
     ``spared``: prepared before the action began. ``withheld``: nodes that the pace has stopped.
     ``movable``: whether a group has begun, or could begin now. ``streaming``: groups that deploy each node as soon as
-    it is prepared.
+    it is prepared. ``groups``: the status of each group.
     """
 
     nodes: Mapping[NodeName, NodeStatus]
@@ -40,6 +40,7 @@ class Situation:
     groups_of: Mapping[NodeName, Sequence[GroupName]]
     movable: Callable[[GroupName], bool]
     streaming: Set[GroupName] = field(default_factory=frozenset)
+    groups: Mapping[GroupName, GroupStatus] = field(default_factory=dict)
 
     def has_begun(self, node: NodeName) -> bool:
         """Return whether the action has sent the node."""
@@ -69,6 +70,10 @@ class Situation:
     def is_unavailable(self, node: NodeName) -> bool:
         """Return whether the action has sent the node and has not deployed it."""
         return self.has_begun(node) and self.nodes[node] is not NodeStatus.SUCCESS
+
+    def is_away(self, node: NodeName) -> bool:
+        """Return whether the action has sent the node and goes on with it."""
+        return self.has_begun(node) and not self.has_ended(node)
 
     def can_move(self, node: NodeName) -> bool:
         """Return whether a group that holds the node has begun or could begin now."""

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.policy.budgets import Domain, domains
+from shipyard_api.domain.rollout.policy.budgets import Domain, domains, of_ways
 from shipyard_api.domain.rollout.policy.gates import Answer, Gate, GateState, Unmet, standing
 from shipyard_api.domain.rollout.policy.pace import Admission, Blocked, Pace, Situation, Stop, WavePlace, WaveState
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import REST, Course, courses
 from shipyard_api.domain.rollout.policy.windows import Unit
+from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.strategy.criteria import shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
 
@@ -75,18 +76,20 @@ class Pacing(Pace):
         at_once: int | None = None,
         uncounted: frozenset[NodeName] = frozenset(),
         progress: Progress | None = None,
+        ways: Ways = NO_WAYS,
     ) -> None:
         """``at_once``: how many nodes may be in flight, None for no bound. ``progress``: None at the begin.
 
         ``uncounted``: nodes that are in no budget, and neither good nor bad for the threshold of their wave.
+        ``ways``: the running servers that are interrupted: few are away together, and none begins after a failed group.
         """
-        self.policy, self.members, self.uncounted = policy, members, uncounted
+        self.policy, self.members, self.uncounted, self.ways = policy, members, uncounted, ways
         self.progress = progress or Progress()
         self._at_once = at_once
         self.courses = courses(policy.waves, members, policy.chosen) if policy.waves else ()
         self._course_of = {course.group: course for course in self.courses}
         nodes = dict.fromkeys(sorted(frozenset[NodeName]().union(*members.values()) - uncounted))
-        self.domains = domains(policy.budgets, nodes, policy.topology)
+        self.domains = (*domains(policy.budgets, nodes, policy.topology), *of_ways(ways, at_once))
         self._domains_of: dict[NodeName, list[Domain]] = {}
         for domain in self.domains:
             for node in domain.nodes:
@@ -101,7 +104,14 @@ class Pacing(Pace):
         """Return the same policy with these nodes uncounted, and all others counted."""
         if nodes == self.uncounted:
             return self
-        return Pacing(self.policy, self.members, at_once=self._at_once, uncounted=nodes, progress=self.progress)
+        return Pacing(
+            self.policy,
+            self.members,
+            at_once=self._at_once,
+            uncounted=nodes,
+            progress=self.progress,
+            ways=self.ways,
+        )
 
     def copy(self) -> "Pacing":
         """Return the same policy with a progress of its own."""
@@ -235,6 +245,10 @@ class Pacing(Pace):
             else:
                 continue
             yield _stop(str(domain), why, filter(situation.may_begin, domain.nodes))
+        if self.ways.interrupted and GroupStatus.FAILED in situation.groups.values():
+            group = next(name for name, status in situation.groups.items() if status is GroupStatus.FAILED)
+            interrupted = filter(situation.may_begin, self.ways.interrupted & situation.nodes.keys())
+            yield _stop("on-change", f"group {group} has failed, so no further server is interrupted", interrupted)
         if self.policy.windows and self.policy.windows.opening(now, 0.0) is None:
             every = (node for node in situation.nodes if situation.may_begin(node))
             yield _stop("windows", "no window begins within a year", every)
@@ -353,7 +367,10 @@ class Pacing(Pace):
 def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) -> Blocked | None:
     """Return why a budget has no room for a further node. ``unavailable``: how many nodes are, counted once."""
     if domain not in unavailable:
-        unavailable[domain] = sum(map(situation.is_unavailable, domain.nodes))
+        counts = situation.is_unavailable if domain.away is None else situation.is_away
+        unavailable[domain] = sum(map(counts, domain.nodes))
+    if domain.away is not None and unavailable[domain] >= domain.away:
+        return Blocked(str(domain), f"{unavailable[domain]} servers are away, at most {domain.away} allowed")
     if domain.lost is not None and (lost := sum(map(situation.is_lost, domain.nodes))) > domain.lost:
         return Blocked(str(domain), f"{lost} nodes are lost, at most {domain.lost} allowed", never=True)
     if domain.unavailable is not None and unavailable[domain] >= domain.unavailable:
