@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES
-from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL
+from shipyard_api.actions.steps.submissions import AFTER_REFUSAL
 from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.nodes import NodeName

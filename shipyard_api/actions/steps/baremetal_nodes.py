@@ -22,12 +22,14 @@ from shipyard_api.actions.steps import (
     pacing,
     rollout_polls,
     rollout_state,
+    submissions,
+    taking_down,
     uncounted,
 )
 from shipyard_api.actions.steps.acceptance import ITEM, PlanAcceptance
 from shipyard_api.actions.steps.cases import FindCases
 from shipyard_api.actions.steps.hardware import Hardware
-from shipyard_api.actions.steps.job_watch import Job, Submitted
+from shipyard_api.actions.steps.job_watch import Submitted
 from shipyard_api.actions.steps.rollout_messages import (
     AcceptNodes,
     Answers,
@@ -43,19 +45,22 @@ from shipyard_api.actions.steps.rollout_messages import (
     SubmitMove,
     steps_of,
 )
-from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
+from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState
 from shipyard_api.actions.steps.settling import failures, finish, progress, settled
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, TaskItem
 from shipyard_api.actions.steps.specifications import Specifications
+from shipyard_api.actions.steps.taking_down import TakesDown
+from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp
-from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
-from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
+from shipyard_api.domain.facts.phases import PhaseRunning
+from shipyard_api.domain.groups import GroupStatus, Reason, Verdict
 from shipyard_api.domain.holds import NodeWork
+from shipyard_api.domain.items import EndedItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.enforcing import open_gates
@@ -67,12 +72,9 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Work
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, PeerFailure, Step
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, Json, Look, PeerFailure, Step
 
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"
-AFTER_REFUSAL = (
-    "Correct the cause, then start a new action; retry this one only if it failed and the design stays the same."
-)
 
 Question = SelectMembers | PollJobs | SeekCases
 Effect = SubmitMove | AcceptNodes | Recover
@@ -87,8 +89,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     empty: what the inputs of the action say. ``kind``: the operation on the nodes. ``acceptance``: how acceptance tasks
     run, None for a step whose groups have none. ``gates``: who answers the gates of a policy. ``specifications``:
     compares what nodes are given, None for no record. ``begins``: nodes begin with it; else they must come back.
-    ``cases``: finds what nodes that fail have in common, None where nobody asks.
-    ``hardware``: compares nodes with the hardware that the design expects, None for a step that compares none.
+    ``cases``: finds what nodes that fail have in common, None where nobody asks. ``hardware``: compares nodes with the
+    hardware that the design expects, None for a step that compares none. ``takes_down``: how servers are taken down
+    that are installed again, None for a step that has none.
     """
 
     id: StepId
@@ -107,6 +110,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     begins: bool = True
     cases: FindCases | None = None
     hardware: Hardware | None = None
+    takes_down: TakesDown | None = None
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: ActionInputs) -> RolloutState:
@@ -115,6 +119,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         site = site if self.begins else replace(site, policy=None)
         if self.targets:
             site = replace(site, targets=self.targets, target_group=self.group, max_parallel_nodes=0)
+        if self.takes_down:
+            site = replace(site, ways=self.takes_down.left(inputs.kept_items.get(self.id, ()), site.ways))
         return RolloutState(site, kept=inputs.kept or (), kept_from=inputs.retried, action=inputs.action)
 
     def load_state(self, stored: Json) -> RolloutState:
@@ -127,7 +133,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Recover.from_json(stored)
         return AcceptNodes.from_json(stored) if "accept" in stored else SubmitMove.from_json(stored)
 
-    def decide(self, state: RolloutState, now: datetime) -> Act[Effect] | Look[Question] | Done | Failed:
+    @property
+    def item_kind(self) -> NodeTeardown | None:  # type: ignore[override]  # a constant of a step without items
+        """The items that take servers down."""
+        return self.takes_down.kind if self.takes_down else None
+
+    def decide(self, state: RolloutState, now: datetime) -> Act[Effect] | Look[Question] | Gather | Done | Failed:
         """Select the members, then start every move that may start, poll what runs, and give the verdict."""
         if state.failed:
             return Failed(state.failed)
@@ -137,13 +148,17 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Act(accept, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
         if recovery := late_nodes.next_recovery(state, late_nodes.rule(state, self.kind)):
             return Act(recovery, now + timedelta(seconds=self.give_up_after), repeatable=recovery.retry)
-        move = state.rollout.next_move(now)
-        compare = hardware_gate.question(state, move, self.kind) if move is not None and self.hardware else None
+        if move := taking_down.next_submission(state, state.rollout, self.takes_down):
+            return self._submit(state, state.rollout, move, now)
+        move, compare = state.rollout.next_move(now), None
+        if move is not None:
+            move = taking_down.one_way(state, move)
+            compare = hardware_gate.question(state, move, state.kind(move, self.kind)) if self.hardware else None
         if move is not None and compare is None:
-            limit = timedelta(seconds=state.limits(move.phase).timeout)
-            steps = steps_of(state.inputs, move.phase, move.nodes)
-            approvals = pacing.approvals(state.rollout, now)
-            return Act(SubmitMove(move, self._design(state), self.kind, steps, approvals), give_up_at=now + limit)
+            begins = taking_down.begins(state, move)
+            return Gather(begins=True) if begins else self._submit(state, state.rollout, move, now)
+        if compare is None and taking_down.is_at_work(state, self.takes_down):
+            return Gather(meanwhile=self.watch(state, now))
         if state.rollout.running or not state.rollout.done:
             return Look(replace(self._poll(state, state.rollout, now), hardware=compare))
         if look := case_looks.next_look(state, self.cases, ended=True):
@@ -153,17 +168,23 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         return Done(state.summary())
 
     def watch(self, state: RolloutState, now: datetime) -> Look[Question] | None:
-        """Poll what runs."""
-        if state.rollout is None or not state.rollout.running:
+        """Poll what runs; work items run by themselves."""
+        if state.rollout is None or not any(watch.passage is None for watch in state.watches.values()):
             return None
         return Look(self._poll(state, state.rollout, now))
+
+    def gather(self, state: RolloutState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[RolloutState]:
+        """Take the servers down that may begin now, or what has ended of those that began."""
+        facts, items = taking_down.gather(state, _known(state), self.takes_down, ended, now)
+        folded = self._settled(state, Folded(state, facts, items=items), now)
+        return replace(folded, wait_until=None)
 
     def perform(self, effect: Effect, marker: Marker) -> Submitted | Results | Recovered:
         """Submit the nodes of a move to the provisioner, start an acceptance task on them, or recover late ones."""
         if isinstance(effect, AcceptNodes):
             return self._tasks.perform(effect.start, marker)
         if isinstance(effect, Recover):
-            return late_nodes.perform(effect, self.provisioner, self._operations[effect.move.phase])
+            return late_nodes.perform(effect, self.provisioner, self.kind.operations[effect.move.phase])
         return Submitted(self.provisioner.submit(marker, effect.work))
 
     def find(
@@ -190,19 +211,21 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 question, self.store, self.provisioner, self.cluster, self._tasks, self.gates, self.hardware
             )
             return case_looks.answered(answers, self.cases, question.cases)
-        return members.select(
-            question, self.store, self.provisioner, self.acceptance, self.specifications, kind=self.kind
-        )
+        known = self.store, self.provisioner, self.acceptance, self.specifications, self.takes_down
+        return members.select(question, *known, kind=self.kind)
 
     def fold(
         self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
-        folded = self._folded(state, asked, report, now)
+        folded = self._settled(state, self._folded(state, asked, report, now), now)
+        return hardware_gate.paced(folded, report, now) if state.rollout is not None and not state.failed else folded
+
+    def _settled(self, state: RolloutState, folded: Folded[RolloutState], now: datetime) -> Folded[RolloutState]:
+        """Return what follows from the facts of a report."""
         if state.rollout is not None and not state.failed:
             # The next group may have no node that is not in flight already.
             folded = settled(folded, state.rollout, now, self.pause)
-            folded = hardware_gate.paced(folded, report, now)
         case_looks.note(state, folded.facts)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
@@ -221,7 +244,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case Answers(), PollJobs():
                 return self._fold_answers(state, asked, report, now)
             case Submitted(job, part), SubmitMove(move):
-                return self._fold_submitted(state, replace(move, nodes=part or move.nodes), job, now)
+                return submissions.fold_job(state, _known(state), replace(move, nodes=part or move.nodes), job, now)
             case _, SeekCases():
                 return Folded(state, case_looks.fold(state, report.facts if isinstance(report, SoughtCases) else ()))
             case PeerFailure(), SelectMembers():
@@ -234,7 +257,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case Recovered() | PeerFailure(), Recover():
                 return late_nodes.fold(state, asked, report)
             case PeerFailure(), SubmitMove(move):
-                return self._fold_not_submitted(state, move, report)
+                return submissions.fold_failure(state, _known(state), move, report, self.kind, self._design(state))
         raise AssertionError(f"{report} is no report on {asked}")
 
     def identity(self, effect: Json) -> Json:
@@ -263,7 +286,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case PollJobs(policy=Awaited() as awaited):
                 return awaited
         move, approvals = (asked.move, asked.approvals) if isinstance(asked, SubmitMove) else (None, None)
-        return replace(rollout_state.awaited(state, self.provisioner.name, self._operations, move), gates=approvals)
+        return replace(rollout_state.awaited(state, self.provisioner.name, self.kind, move), gates=approvals)
 
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
         """Return the jobs that go on, and that the groups they worked for have failed by it."""
@@ -281,12 +304,14 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def _tasks(self) -> TaskItem:
         return self.acceptance.item if self.acceptance else ITEM
 
-    @property
-    def _operations(self) -> Mapping[Phase, Operation]:
-        return self.kind.operations
-
     def _design(self, state: RolloutState) -> str:
         return self.provisioner.design_reference(state.inputs.revision)
+
+    def _submit(self, state: RolloutState, rollout: Rollout, move: Move, now: datetime) -> Act[Effect]:
+        limit = timedelta(seconds=state.limits(move).timeout)
+        steps, kind = steps_of(state.inputs, move.phase, move.nodes), state.kind(move, self.kind)
+        approvals = pacing.approvals(rollout, now)
+        return Act(SubmitMove(move, self._design(state), kind, steps, approvals), give_up_at=now + limit)
 
     def _poll(self, state: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
         design, jobs, nodes = self._design(state), dict[JobId, Work](), list[NodeName]()
@@ -298,9 +323,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 shared = jobs.get(watch.job.id)
                 unsettled = (*(shared.nodes or () if shared else ()), *rollout.unsettled(move))
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
-                wipe, again = self.kind.wipe(move.phase), late_nodes.again(state, watch)
+                kind, again = state.kind(move, self.kind), late_nodes.again(state, watch)
+                operation, wipe = kind.operations[move.phase], kind.wipe(move.phase)
                 fresh = move in over or bool(shared and shared.fresh)
-                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, wipe, steps, again, fresh)
+                jobs[watch.job.id] = Work(operation, design, unsettled, wipe, steps, again, fresh)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
@@ -319,37 +345,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         wait_until = now + timedelta(seconds=max(self.pause, trouble.retry_after))
         return Folded(state, wait_until=wait_until, awaited=awaited)
 
-    def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:
-        rollout = _known(state)
-        facts = rollout.start(move)
-        hardware_gate.sent(state, move)
-        state.watches[move] = Watch(Job.submitted(job, now))
-        started = PhaseStarted(move.group, move.phase, move.nodes, job, move.batch)
-        return Folded(state, (*facts, started))
-
-    def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: PeerFailure) -> Folded[RolloutState]:
-        rollout = _known(state)
-        if trouble.nodes:
-            return Folded(state, rollout.hold(move, trouble.nodes))
-        if trouble.refused:
-            return self._fold_refused(state, rollout, move, trouble)
-        facts = rollout.start(move)
-        outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, trouble.detail), why=trouble.detail)
-        ended = PhaseEnded(move.group, move.phase, PhaseStatus.TIMEOUT, trouble.detail, move.batch)
-        return Folded(state, (*facts, ended, *rollout.finish(move, outcome)))
-
-    def _fold_refused(
-        self, state: RolloutState, rollout: Rollout, move: Move, trouble: PeerFailure
-    ) -> Folded[RolloutState]:
-        """Fail the group; and the step, if the provisioner would refuse every other group too."""
-        why = f"{move.phase.value} was refused: {trouble.detail.rstrip('.')}. {AFTER_REFUSAL}"
-        noted = Noted("Submission Refused", f"group {move.group}: {why}")
-        facts = (noted, *rollout.refuse(move, why))
-        if not trouble.whole_site:
-            return Folded(state, tuple(facts))
-        state.failed = f"group {move.group}: {why}"
-        return Folded(state, (*facts, *leaving.left(state, rollout, self.kind, self._design(state), state.failed)))
-
     def _fold_answers(
         self, state: RolloutState, poll: PollJobs, answers: Answers, now: datetime
     ) -> Folded[RolloutState]:
@@ -359,6 +354,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if poll.hardware is not None and answers.hardware is not None:
             facts.extend(hardware_gate.fold(state, rollout, poll.hardware, answers.hardware))
         for move in list(rollout.running):
+            if state.watches[move].passage is not None:
+                continue
             if state.watches[move].at_provisioner:
                 move_facts, poll_at = self._fold_job(state, rollout, move, answers, now)
             else:
@@ -370,7 +367,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             facts.extend(late_nodes.notice(state, late, poll, answers, now))
         facts.extend(pacing.answer(rollout, answers.gates, now))
         poll_at = min(polls) if polls else None
-        awaited = rollout_state.awaited(state, self.provisioner.name, self._operations) if rollout.running else None
+        awaited = rollout_state.awaited(state, self.provisioner.name, self.kind) if rollout.running else None
         if awaited is not None:
             awaited = replace(awaited, last_answer=answers.summary(), answered=answers.usable())
         return Folded(state, tuple(facts), poll_at, poll_at, awaited=awaited)
@@ -380,7 +377,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     ) -> tuple[list[Fact], datetime | None]:
         """Return the facts that a report on a move's job makes, and when to poll again; None once it has ended."""
         watch, configuration = state.watches[move], state.inputs.configuration
-        phase, job = state.limits(move.phase), watch.job.id
+        phase, job = state.limits(move), watch.job.id
         limits = job_watch.Limits(phase.interval, phase.timeout, configuration.queue_limit)
         watched = job_watch.judge(watch.job, answers.of(job), limits, now)
         began = watched.job.running_since is not None and watch.job.running_since is None
@@ -397,7 +394,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                     return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(), report.message)], None
             return facts, watched.poll_at
         if watched.end is job_watch.End.QUEUE_TIMEOUT:
-            return [*facts, *leaving.never_begun(state, rollout, move, self.kind, self._design(state), watched)], None
+            return [
+                *facts,
+                *leaving.never_begun(state, rollout, move, state.kind(move, self.kind), self._design(state), watched),
+            ], None
         timed_out = watched.end is job_watch.End.TIME_UP
         if timed_out and answers.machines is None:
             return facts, now  # the next poll also asks for the machines, which show the nodes that hang
@@ -414,7 +414,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         outcome = Outcome(succeeded, timed_out, reasons, why)
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
-            facts.extend(leaving.straggler(self.kind, self._design(state), move, job, left, succeeded, watched.why))
+            kind = state.kind(move, self.kind)
+            facts.extend(leaving.straggler(kind, self._design(state), move, job, left, succeeded, watched.why))
         if not waits or not succeeded:
             return [*facts, *finish(state.watches.pop(move), rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded

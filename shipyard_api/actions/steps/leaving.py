@@ -57,7 +57,7 @@ def left(state: RolloutState, rollout: Rollout, kind: Kind, design: str, why: st
             facts.extend(progress(watch, rollout, move, Outcome(watch.job.succeeded), frozenset()))
         if watch.at_provisioner and (unsettled := rollout.unsettled(move)):
             job = watch.job.id
-            facts.extend(straggler(kind, design, move, job, unsettled, frozenset(), why))
+            facts.extend(straggler(state.kind(move, kind), design, move, job, unsettled, frozenset(), why))
             detail = f"{why}; job {job} may be at work"
         facts.append(PhaseEnded(move.group, move.phase, PhaseStatus.STOPPED, detail, move.batch))
     return (*facts, *rollout.stop(why), rollout.report())

@@ -1,5 +1,7 @@
 """Asking which nodes the groups of a rollout hold, and what is known of them before the first is sent."""
 
+from dataclasses import replace
+
 from shipyard_api.actions.steps import pacing, rollout_polls, uncounted
 from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.rollout_messages import Kind, Members, SelectMembers
@@ -7,6 +9,7 @@ from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.settling import released, unprepared
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.specifications import Planned, Specifications
+from shipyard_api.actions.steps.taking_down import TakesDown
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.nodes import NodesKept
@@ -24,6 +27,7 @@ def select(
     provisioner: Provisioner,
     acceptance: PlanAcceptance | None,
     specifications: Specifications | None,
+    takes_down: TakesDown | None,
     *,
     kind: Kind,
 ) -> Members:
@@ -40,7 +44,9 @@ def select(
     planned = Planned()
     if specifications is not None:
         planned = specifications.plan(question.inputs, nodes, services=kind is Kind.SERVICE)
-    return Members(by_group, plan, to_release, uncounted.ask(store), planned)
+    interrupted, revision = sorted(question.inputs.ways.interrupted & nodes), question.inputs.revision
+    clusters = takes_down.members(revision, interrupted) if takes_down and interrupted else {}
+    return Members(by_group, plan, to_release, uncounted.ask(store), planned, clusters)
 
 
 def fold(state: RolloutState, report: Members, kind: Kind, provisioner: str) -> Folded[RolloutState]:
@@ -49,6 +55,8 @@ def fold(state: RolloutState, report: Members, kind: Kind, provisioner: str) -> 
         state.failed = f"the acceptance tasks of the groups cannot run: {report.acceptance.reason}"
         return Folded(state)
     state.acceptance = report.acceptance
+    if report.clusters:
+        state.inputs = replace(state.inputs, ways=replace(state.inputs.ways, clusters=report.clusters))
     strategy, members = state.inputs.strategy, report.by_group
     pace = pacing.of(state.inputs, members) or ALL_AT_ONCE
     rollout = state.rollout = Rollout(strategy, members, state.inputs.configuration.mode, pace)

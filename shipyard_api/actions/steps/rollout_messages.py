@@ -224,7 +224,9 @@ def move_from_json(stored: Mapping[str, Any]) -> Move:
 
 def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> RequestedSteps:
     """Return the steps of these nodes in this phase: of templates in a deployment, of a runbook or a burn-in before."""
-    return only(inputs.deploy_steps, nodes) if phase is Phase.DEPLOY else inputs.preparing(nodes)
+    if phase is Phase.DEPLOY:
+        return only(inputs.deploy_steps, nodes)
+    return inputs.preparing([node for node in nodes if node not in inputs.ways.serviced])
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,8 @@ class Members:
     """The nodes of each group, and the acceptance tasks of those that have any, or why these cannot run.
 
     ``to_release``: machines that only a deployment releases, with the provisioner's label of each. ``uncounted``: all
-    nodes with a hold by which no criterion counts them. ``planned``: what the nodes are given.
+    nodes with a hold by which no criterion counts them. ``planned``: what the nodes are given. ``clusters``: the
+    members of each etcd cluster among the servers that are interrupted.
     """
 
     by_group: Mapping[GroupName, frozenset[NodeName]]
@@ -240,6 +243,7 @@ class Members:
     to_release: Mapping[NodeName, str] = field(default_factory=dict)
     uncounted: frozenset[NodeName] = frozenset()
     planned: Planned = Planned()  # noqa: RUF009  # immutable
+    clusters: Mapping[str, tuple[NodeName, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

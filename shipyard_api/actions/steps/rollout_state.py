@@ -12,7 +12,8 @@ from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
 from shipyard_api.actions.steps.job_watch import Job, Limits, described
 from shipyard_api.actions.steps.job_watch import limit as job_limit
 from shipyard_api.actions.steps.joining import Joining
-from shipyard_api.actions.steps.rollout_messages import move_from_json, move_to_json
+from shipyard_api.actions.steps.rollout_messages import Kind, move_from_json, move_to_json
+from shipyard_api.actions.steps.teardown.teardown_nodes import TeardownState
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -47,7 +48,8 @@ class Watch:
     """The poll of a running move: its job, or after the job's end the wait of its nodes.
 
     ``done``: nodes that reached their goal and are settled already. ``late``: late nodes.
-    ``tried``: late nodes whose power cycle was attempted.
+    ``tried``: late nodes whose power cycle was attempted. ``passage``: of nodes that are taken down before the job is
+    submitted; until then ``job`` is none.
     """
 
     job: Job
@@ -56,11 +58,12 @@ class Watch:
     accepting: Accepting | None = None
     late: tuple[NodeName, ...] = ()
     tried: tuple[NodeName, ...] = ()
+    passage: TeardownState | None = None
 
     @property
     def at_provisioner(self) -> bool:
         """Whether the job is what counts."""
-        return self.joining is None and self.accepting is None
+        return self.joining is None and self.accepting is None and self.passage is None
 
 
 @dataclass(slots=True)
@@ -110,10 +113,16 @@ class RolloutState:
     cases: bool = False
     hardware: HardwareSeen = field(default_factory=HardwareSeen)
 
-    def limits(self, phase: Phase) -> PhaseLimits:
-        """Return interval and time limit of one phase of one group."""
-        configuration = self.inputs.configuration
-        return configuration.prepare_nodes if phase is Phase.PREPARE else configuration.deploy_nodes
+    def limits(self, move: Move) -> PhaseLimits:
+        """Return interval and time limit of a move."""
+        configuration, ways = self.inputs.configuration, self.inputs.ways
+        if move.phase is Phase.PREPARE and move.nodes and move.nodes[0] in ways.serviced:
+            return PhaseLimits(ways.drain_interval, ways.drain_timeout)
+        return configuration.prepare_nodes if move.phase is Phase.PREPARE else configuration.deploy_nodes
+
+    def kind(self, move: Move, kind: Kind) -> Kind:
+        """Return what a move does to its nodes; ``kind``: the usual one of the step."""
+        return Kind.SERVICE if move.nodes and move.nodes[0] in self.inputs.ways.serviced else kind
 
     def summary(self) -> str:
         """Return one sentence about how the rollout ended."""
@@ -216,6 +225,10 @@ def _has_uncounted(state: RolloutState) -> bool:
     return state.rollout is not None and bool(state.rollout.uncounted)
 
 
+def _has_interrupted(state: RolloutState) -> bool:
+    return bool(state.inputs.ways.interrupted)
+
+
 VERSIONS: Sequence[Since[RolloutState]] = (
     Since(1, "the names of the nodes of each status"),
     Since(2, "a letter a node, and groups that the provisioner refused"),
@@ -226,17 +239,16 @@ VERSIONS: Sequence[Since[RolloutState]] = (
     Since(7, "steps before a deployment, and late nodes that begin again", _has_steps_before),
     Since(8, "nodes that are not counted", _has_uncounted),
     Since(9, "nodes whose hardware was compared", lambda state: bool(state.inputs.hardware)),
+    Since(10, "servers that are interrupted, and those that are taken down", _has_interrupted),
 )
 VERSION = VERSIONS[-1].version
 
 
-def awaited(
-    state: RolloutState, provisioner: str, operations: Mapping[Phase, Operation], submitted: Move | None = None
-) -> Awaited:
+def awaited(state: RolloutState, provisioner: str, kind: Kind, submitted: Move | None = None) -> Awaited:
     """Return what the running moves and the submitted one wait for, with the earliest of their limits."""
 
     def work(move: Move, how: str = "") -> None:
-        operation = operations[move.phase]
+        operation = state.kind(move, kind).operations[move.phase]
         word = _SERVICE_WORDS.get(operation, move.phase.value)
         word = f"burn-in and {word}" if configuration.burn_in and move.phase is Phase.PREPARE else word
         (draining if operation is Operation.DRAIN_NODES else at_peer).append(f"{word} of group {move.group}{how}")
@@ -248,6 +260,8 @@ def awaited(
     accepting: list[str] = []
     deadlines: list[datetime] = []
     for move, watch in state.watches.items():
+        if watch.passage is not None:
+            continue  # its items say what they wait for
         if watch.accepting is not None:
             accepting.append(f"acceptance task {watch.accepting.state.work.task} of group {move.group}")
             continue
@@ -288,7 +302,7 @@ def timed_out(state: RolloutState, move: Move, why: str) -> str:
 
 
 def _limits(state: RolloutState, move: Move) -> Limits:
-    phase = state.limits(move.phase)
+    phase = state.limits(move)
     return Limits(phase.interval, phase.timeout, state.inputs.configuration.queue_limit)
 
 
@@ -304,6 +318,7 @@ def _dump_watch(move: Move, watch: Watch) -> dict[str, Any]:
         "done": list(watch.done),
         **({"accepting": watch.accepting.to_json()} if watch.accepting else {}),
         **({"late": list(watch.late), "tried": list(watch.tried)} if watch.late or watch.tried else {}),
+        **({"passage": watch.passage.to_json()} if watch.passage else {}),
     }
 
 
@@ -312,7 +327,8 @@ def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
     accepting = Accepting.from_json(stored["accepting"]) if "accepting" in stored else None
     late, tried = _nodes(stored.get("late", ())), _nodes(stored.get("tried", ()))
     job, done = Job.from_json(stored["job"]), _nodes(stored["done"])
-    return move_from_json(stored), Watch(job, joining, done, accepting, late, tried)
+    passage = TeardownState.from_json(stored["passage"]) if "passage" in stored else None
+    return move_from_json(stored), Watch(job, joining, done, accepting, late, tried, passage)
 
 
 class _Statuses:

@@ -102,7 +102,7 @@ class Specifications:
         }
 
     def plan(self, inputs: SiteInputs, nodes: frozenset[NodeName], *, services: bool) -> Planned:
-        """Return what the action gives these nodes; deployed ones are left alone unless the action names its targets.
+        """Return what the action gives these nodes; deployed ones are left alone unless the action interrupts them.
 
         ``services``: it only runs its steps on them. A design that cannot be read gives nothing that is known. Raises
         ports.errors.
@@ -115,15 +115,18 @@ class Specifications:
             return Planned()
         if inputs.targets:
             return Planned(_texts(wanted, self.provisioner.name))
-        deployed = deployed_of(self.provisioner, nodes)
-        left = self.differing({node: wanted[node] for node in deployed if node in wanted})
+        ways = inputs.ways
+        deployed = deployed_of(self.provisioner, nodes) - {*ways.reinstalled}
+        serviced = each_stepped(only(inputs.deploy_steps, deployed.intersection(ways.serviced)))
+        left = self.differing({node: wanted[node] for node in deployed - serviced.keys() if node in wanted})
         given = {node: aspects for node, aspects in wanted.items() if node not in deployed}
+        texts = {**_texts(given, self.provisioner.name), **_texts(serviced)}
         if not left:
-            return Planned(_texts(given, self.provisioner.name))
+            return Planned(texts)
         differs = {node: tuple(sorted(aspects)) for node, aspects in sorted(left.items()) if aspects is not None}
         unknown = tuple(sorted(left.keys() - differs.keys()))
         can_service = not self.provisioner.capabilities.limits.no_service
-        return Planned(_texts(given, self.provisioner.name), NodesLeft(tuple(differs), unknown, differs, can_service))
+        return Planned(texts, NodesLeft(tuple(differs), unknown, differs, can_service))
 
     def _completed(
         self, records: Mapping[NodeName, Given], wanted: Mapping[NodeName, Aspects]

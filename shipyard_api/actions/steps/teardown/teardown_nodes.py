@@ -1,6 +1,6 @@
 """The step that takes nodes out of their cluster: a work item for each node and phase (product, sections 6 and 10)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Never
@@ -27,11 +27,20 @@ class PhaseOfTeardown:
     one_by_one: bool = False
 
 
+Phases = Sequence[PhaseOfTeardown]
+
+
+def item_of(node: NodeName, phase: PhaseOfTeardown) -> ItemId:
+    """Return the id of the item that takes a node through a phase."""
+    return ItemId(f"{node}/{phase.name}")
+
+
 @dataclass(frozen=True, slots=True)
 class TeardownState(ByFields):
-    """``phase``: the index of the current one. ``todo``: its nodes without an item; ``open``: items at work.
+    """Nodes on their way through the phases of a teardown, all through one before any enters the next.
 
-    ``failed``: nodes whose item failed, with its sentence; no further item begins after one has failed.
+    ``phase``: the index of the current one. ``todo``: its nodes without an item; ``open``: items at work. ``failed``:
+    nodes whose item failed, with its sentence.
     """
 
     STORED_VERSION: ClassVar = 1
@@ -42,10 +51,45 @@ class TeardownState(ByFields):
     open: tuple[NodeName, ...] = ()
     failed: tuple[tuple[NodeName, str], ...] = ()
 
+    def ended(
+        self, phases: Phases, ended: Iterable[EndedItem]
+    ) -> "tuple[TeardownState, Sequence[tuple[NodeName, str]]]":
+        """Return the state after items have ended, and the nodes that failed now, each with its sentence."""
+        if self.phase < 0:
+            return self, ()
+        ends = {item.id: item for item in ended}
+        over = {node: ends[item] for node in self.open if (item := item_of(node, phases[self.phase])) in ends}
+        failed = tuple((node, item.detail) for node, item in over.items() if item.outcome is not ItemState.SUCCESS)
+        at_work = tuple(node for node in self.open if node not in over)
+        return replace(self, open=at_work, failed=(*self.failed, *failed)), failed
+
+    def advanced(self, phases: Phases, *, is_free: bool = True) -> "tuple[TeardownState, Sequence[NodeName]]":
+        """Return the state with the nodes whose item begins now, all that succeeded through one phase before the next.
+
+        ``is_free``: whether a node may begin a phase in which they go one by one.
+        """
+        state = self
+        if not state.open and not state.todo and not state.is_over(phases):
+            state = replace(state, phase=state.phase + 1, todo=state.left)
+        one_by_one = phases[state.phase].one_by_one
+        new = state.todo[: 0 if state.open or not is_free else 1] if one_by_one else state.todo
+        return replace(state, todo=state.todo[len(new) :], open=(*state.open, *new)), new
+
+    @property
+    def left(self) -> tuple[NodeName, ...]:
+        """The nodes that have not failed."""
+        failed = dict(self.failed)
+        return tuple(node for node in self.nodes if node not in failed)
+
+    def is_over(self, phases: Phases) -> bool:
+        """Return whether every node has passed the last phase, or failed."""
+        last = self.phase == len(phases) - 1
+        return not self.open and not self.todo and (last or not self.left)
+
 
 @dataclass(frozen=True, slots=True)
 class TeardownNodes(Step[TeardownState, Never, Never, Never]):
-    """Takes these nodes through the phases, all of them through one before any enters the next.
+    """Takes these nodes through the phases. No further item begins after one has failed.
 
     ``task`` returns what the item of a node works from, given the operations. Nodes that an earlier try of the action
     has taken through all phases (``kept_items``) are left out.
@@ -63,8 +107,7 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
     def begin(self, inputs: ActionInputs) -> TeardownState:
         """Start with every node that is not kept."""
         kept = frozenset(inputs.kept_items.get(self.id, ()))
-        last = len(self.phases) - 1
-        return TeardownState(tuple(node for node in self.nodes if self._item(node, last) not in kept))
+        return TeardownState(tuple(node for node in self.nodes if item_of(node, self.phases[-1]) not in kept))
 
     def load_state(self, stored: Json) -> TeardownState:
         """Return a state from its stored form."""
@@ -88,22 +131,14 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
 
     def gather(self, state: TeardownState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[TeardownState]:
         """Take what has ended, and create the items that may begin."""
-        ends = {item.id: item for item in ended}
-        phase = state.phase
-        over = {node: ends[item] for node in state.open if (item := self._item(node, phase)) in ends}
-        failed = tuple((node, item.detail) for node, item in over.items() if item.outcome is not ItemState.SUCCESS)
-        at_work = tuple(node for node in state.open if node not in over)
+        state, failed = state.ended(self.phases, ended)
         facts = tuple(NodesGivenUp((node,), why) for node, why in failed)
-        state = replace(state, open=at_work, failed=(*state.failed, *failed))
         if state.failed:
             return Folded(replace(state, todo=()), (*facts, *self._left(state)))
-        if not state.open and not state.todo and phase < len(self.phases) - 1:
-            phase += 1
-            state = replace(state, phase=phase, todo=state.nodes)
-        one_by_one = self.phases[phase].one_by_one
-        new = state.todo[: 0 if state.open else 1] if one_by_one else state.todo
-        items = tuple(NewItem(self._item(node, phase), self._task(node, phase).to_json()) for node in new)
-        state = replace(state, todo=state.todo[len(new) :], open=(*state.open, *new))
+        state, new = state.advanced(self.phases)
+        items = tuple(
+            NewItem(item_of(node, self.phases[state.phase]), self._task(node, state.phase).to_json()) for node in new
+        )
         return Folded(state, items=items)
 
     def give_up(self, why: str) -> tuple[Fact, ...]:
@@ -121,6 +156,3 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
         """Return what an item works from; a node begins with its first phase."""
         task = self.task(node, self.phases[phase].operations)
         return task if phase == 0 else replace(task, windows=None)
-
-    def _item(self, node: NodeName, phase: int) -> ItemId:
-        return ItemId(f"{node}/{self.phases[phase].name}")

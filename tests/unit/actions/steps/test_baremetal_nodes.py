@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL, CRITICAL_FAILED
+from shipyard_api.actions.steps.baremetal_nodes import CRITICAL_FAILED
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.actions.steps.submissions import AFTER_REFUSAL
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
