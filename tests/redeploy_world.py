@@ -88,32 +88,51 @@ class RedeployWorld(SimulatedWorld):
     members: EtcdSimulator = field(kw_only=True)
     running: ExitStack = field(kw_only=True)
     connected: bool = True
+    with_members: Sequence[str] = NODES
     since: datetime = field(default=datetime.min, init=False)
     _joined: int = field(default=0, init=False)
 
     @classmethod
     def deployed(
-        cls, url: str, peer: str, groups: Sequence[Mapping[str, Any]] = (), *, protected: bool = True, **fates: Any
+        cls,
+        url: str,
+        peer: str,
+        groups: Sequence[Mapping[str, Any]] = (),
+        *,
+        protected: bool = True,
+        names: Sequence[str] = NODES,
+        members: Sequence[str] = NODES,
+        **fates: Any,
     ) -> RedeployWorld:
         """Return a world whose site an action has just deployed, in one group or in these.
 
-        ``protected``: whether the design names etcd and genesis yet; ``protect`` does.
+        ``protected``: whether the design names etcd and genesis yet; ``protect`` does. ``members``: the nodes that have
+        one of the etcd cluster.
         """
         empty(url)
         clock, running = VirtualClock(), ExitStack()
         played = scenario(fates, DURATIONS)
-        members = running.enter_context(in_thread(EtcdSimulator(names=NODES, clock=clock.of_peers())))
+        etcd = running.enter_context(in_thread(EtcdSimulator(names=tuple(members), clock=clock.of_peers())))
         apiserver = running.enter_context(near(KubernetesSimulator(played, clock=clock.of_peers())))
         genesis = document(GENESIS, "genesis", {"hostname": "n0"})
-        further = [_etcd(members), genesis] if protected else []
-        groups = groups or [group_entry("all", selectors=[{"node_names": list(NODES)}])]
-        site = Site({name: {"labels": {"rack": f"r-{name}"}} for name in NODES}, played, groups, further=further)
+        further = [_etcd(etcd), genesis] if protected else []
+        groups = groups or [group_entry("all", selectors=[{"node_names": list(names)}])]
+        site = Site({name: {"labels": {"rack": f"r-{name}"}} for name in names}, played, groups, further=further)
         make = partial(PEERS[peer])
-        world = cls(url, clock=clock, site=site, make_peer=make, apiserver=apiserver, members=members, running=running)
+        world = cls(
+            url,
+            clock=clock,
+            site=site,
+            make_peer=make,
+            apiserver=apiserver,
+            members=etcd,
+            running=running,
+            with_members=members,
+        )
         world.run(world.worker())
         assert world.state() is RunState.SUCCESS, world.told()
-        apiserver.add(*ordinary(len(NODES)))
-        for name in NODES:
+        apiserver.add(*ordinary(len(names)))
+        for name in names:
             world.label(name, openstack="enabled")
         clock.advance(60)  # pods start
         return world
@@ -259,7 +278,8 @@ class RedeployWorld(SimulatedWorld):
         deployed = [one for one in self.peer.ended() if one.phase == "deploy" and one.ok]
         for one in deployed[self._joined :]:
             self.apiserver.join(one.node)
-            self.members.put(one.node)
+            if one.node in self.with_members:
+                self.members.put(one.node)
         self._joined = len(deployed)
 
 

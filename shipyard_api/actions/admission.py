@@ -50,8 +50,7 @@ from shipyard_api.domain.rollout.policy.findings import (
 )
 from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
-from shipyard_api.domain.specification.given import LABELS, PLACEMENT, labelled
-from shipyard_api.domain.specification.impact import DONE
+from shipyard_api.domain.specification.given import PLACEMENT, labelled
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, RenderingFailed, UnknownRevision
@@ -344,36 +343,6 @@ def site_steps(case: Case, desk: Desk) -> Case:
     """
     plan = desk.plan_steps.skip_deployed(case.inputs.revision)
     return _planned(case, plan, InvalidDesign(plan.findings))
-
-
-def labels_changed(case: Case, desk: Desk) -> Case:
-    """Set the labels of deployed nodes that differ from the design in nothing else that an update leaves alone.
-
-    Where nothing sets labels, such nodes are left as they are.
-    """
-    revision, limits = Revision(case.inputs.revision), desk.rules.limits
-    machines = desk.inventory(revision)
-    nodes = case.site.nodes(machines)
-    impacts = desk.specifications.impacts(
-        revision,
-        nodes,
-        case.steps.requested,
-        deployed=desk.plan_steps.deployed(nodes),
-        services=not limits.no_service,
-    )
-    differ = {node: entry.aspects for node, entry in sorted(impacts.items()) if entry.impact in DONE and entry.aspects}
-    wanted = desk.specifications.wanted(revision, differ.keys(), {})
-    labels = {node: dict(sorted(machines.nodes[node].labels)) for node, aspects in differ.items() if LABELS in aspects}
-    settable = labels if limits.relabels or desk.rules.cluster else {}
-    found: dict[str, Any] = {
-        "placed": {node: wanted[node][PLACEMENT] for node in differ if node in settable},
-        "moved": {node: wanted[node][PLACEMENT] for node in differ if node not in labels},
-    }
-    if settable and limits.relabels:
-        found["relabelled"] = {node: labelled(each) for node, each in settable.items()}
-    elif settable:
-        found["labels"] = settable
-    return case.having(**{name: value for name, value in found.items() if value})
 
 
 def target_steps(case: Case, desk: Desk) -> Case:

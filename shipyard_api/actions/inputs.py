@@ -34,6 +34,8 @@ class ActionInputs(Flat):
     is destroyed. ``labels``: to set in Kubernetes, by node. ``relabelled``: those that the provisioner sets, as a
     server has them afterwards. ``placed``, ``moved``: where relabelled servers stand, and those that were only moved.
 
+    ``removed``: servers that have left the design and are taken down, each with the last revision that has it.
+
     ``node``, ``operation``, ``must_exist``: of an operation on one node. ``made``: when the revision was made: a store
     that is a peer may be emptied and count from 1 again. ``further``: members of the request that mean nothing here.
     ``overridden_holds``: their ids. ``kept``, ``retried``, ``kept_items``: nodes and work items that a retry leaves
@@ -57,6 +59,7 @@ class ActionInputs(Flat):
     rebuild: bool = False
     labels: Mapping[NodeName, Mapping[str, str]] | None = None
     software: Mapping[str, Any] | None = None
+    removed: Mapping[NodeName, int] | None = None
     placed: Mapping[NodeName, str] | None = None
     moved: Mapping[NodeName, str] | None = None
     relabelled: Mapping[NodeName, str] | None = None

@@ -142,9 +142,11 @@ class SiteSteps:
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:
         """Return the step that drains nodes and runs the steps of a template on them, group by group."""
-        step, systems = self.prepare_and_deploy_nodes(), self.checks.systems
-        provisioner = DrainingProvisioner(systems.provisioner, systems.nodes, limits)
-        return replace(step, provisioner=provisioner, kind=Kind.SERVICE)
+        return replace(self.prepare_and_deploy_nodes(), provisioner=self.draining(limits), kind=Kind.SERVICE)
+
+    def draining(self, limits: TeardownLimits) -> DrainingProvisioner:
+        """Return the provisioner that also drains nodes before a service."""
+        return DrainingProvisioner(self.checks.systems.provisioner, self.checks.systems.nodes, limits)
 
     def mark_revision(self) -> MarkRevision:
         """Return the step that tags the revision with how the action ended."""

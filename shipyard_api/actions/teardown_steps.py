@@ -1,6 +1,6 @@
 """The steps and operations that take nodes out of their cluster, from the configured systems (product, section 6)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.actions.steps.checks import Check
+from shipyard_api.actions.steps.taking_down import TakesDown
 from shipyard_api.actions.steps.teardown.destroy import Destroy
 from shipyard_api.actions.steps.teardown.drain import Drain
 from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, RemoveEtcd
@@ -24,6 +25,8 @@ from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.windows import ServerWindows
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
@@ -123,6 +126,20 @@ class TeardownSteps:
         plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         return check_drain(node, plan, on_blocked)
 
+    def check_interrupted(self, step: StepId, ways: Ways, inputs: ActionInputs) -> Check:
+        """Return the step that checks whether each of these servers may be away by itself."""
+        on_blocked = inputs.teardown.on_blocked
+
+        def ask(revision: int) -> Sequence[Finding]:
+            findings = list(self._findings(revision, [(node,) for node in ways.reinstalled], on_blocked))
+            protection = self.protection(revision)
+            for node in ways.serviced if self.drains else ():
+                findings += check_service(node, [node], self._members(protection, [node]))
+                findings += self._kept_pods(node, on_blocked)
+            return overridden(findings) if inputs.force else findings
+
+        return Check(step, ask, self.retry.give_up_after, self.retry.pause)
+
     def check_service(self, step: StepId, inputs: ActionInputs) -> Check:
         """Return the step that checks whether the groups of the action may be serviced, each at once.
 
@@ -151,15 +168,40 @@ class TeardownSteps:
         inputs: ActionInputs,
         *,
         leaves: bool = False,
+        revision: int | None = None,
     ) -> TeardownNodes:
-        """Return the step that takes these nodes out, and destroys them. ``leaves``: the provisioner forgets them."""
+        """Return the step that takes these nodes out, and destroys them. ``leaves``: the provisioner forgets them.
+
+        ``revision``: one that has the nodes, if they have left that of the action.
+        """
+        phases = self._phases(single=len(nodes) == 1)
+        if self.drains and inputs.rebuild:
+            phases = tuple(map(_kept, phases))
+        return self.step(step, nodes, phases, inputs, leaves=leaves, revision=revision)
+
+    def taking_down(self, inputs: ActionInputs) -> TakesDown:
+        """Return how a rollout takes servers down before it prepares them again."""
+        return TakesDown(self._phases(single=False), self._task(inputs), self._kind(), self._etcd_members)
+
+    def _phases(self, *, single: bool) -> tuple[PhaseOfTeardown, ...]:
         if not self.drains:
-            phases: tuple[PhaseOfTeardown, ...] = (_DESTROY_ONLY,)
-        else:
-            phases = (_WHOLE,) if len(nodes) == 1 else (_DRAIN, _LEAVE, _DESTROY)
-            if inputs.rebuild:
-                phases = tuple(map(_kept, phases))
-        return self.step(step, nodes, phases, inputs, leaves=leaves)
+            return (_DESTROY_ONLY,)
+        return (_WHOLE,) if single else (_DRAIN, _LEAVE, _DESTROY)
+
+    def _etcd_members(self, revision: int, nodes: Sequence[NodeName]) -> Mapping[str, tuple[NodeName, ...]]:
+        """Return which of the nodes have members of each etcd cluster; all of them of a cluster that does not answer.
+
+        Asks etcd and Kubernetes.
+        """
+        if not self.drains or self.checks.systems.etcd is None:
+            return {}
+        addresses, clusters = self._clusters(self.protection(revision), nodes)
+        return {
+            cluster.name: tuple(
+                node for node in nodes if not cluster.members or members_on(cluster, node, addresses[node])
+            )
+            for cluster in clusters
+        }
 
     def step(
         self,
@@ -169,15 +211,29 @@ class TeardownSteps:
         inputs: ActionInputs,
         *,
         leaves: bool = False,
+        revision: int | None = None,
     ) -> TeardownNodes:
         """Return a step that takes these nodes through the phases."""
-        configuration, policy = inputs.configuration, inputs.policy
+        policy = inputs.policy
+        task = self._task(inputs, policy.of_servers if policy else None, leaves=leaves, revision=revision)
+        return TeardownNodes(step, nodes, phases, task, self._kind())
+
+    def _task(
+        self,
+        inputs: ActionInputs,
+        windows: ServerWindows | None = None,
+        *,
+        leaves: bool = False,
+        revision: int | None = None,
+    ) -> Callable[[NodeName, tuple[Operation, ...]], TeardownTask]:
+        """Return what the item of a node works from. ``windows``: those in which a node may begin."""
+        configuration = inputs.configuration
 
         def task(node: NodeName, operations: tuple[Operation, ...]) -> TeardownTask:
             return TeardownTask(
                 node,
                 inputs.action,
-                inputs.revision,
+                revision or inputs.revision,
                 operations,
                 inputs.teardown,
                 inputs.wipe or Wipe.ALL,
@@ -186,11 +242,13 @@ class TeardownSteps:
                 destroy=configuration.destroy_nodes,
                 queue_limit=configuration.queue_limit,
                 leaves=leaves,
-                windows=policy.of_servers if policy else None,
+                windows=windows,
             )
 
-        kind = NodeTeardown(self._operations(), self._history, self._limits, self._faults, self.pace)
-        return TeardownNodes(step, nodes, phases, task, kind)
+        return task
+
+    def _kind(self) -> NodeTeardown:
+        return NodeTeardown(self._operations(), self._history, self._limits, self._faults, self.pace)
 
     def _operations(self) -> Mapping[Operation, Part[Any]]:
         """Return the part of each operation: by Promenade if it does them, else by Kubernetes and etcd themselves."""
