@@ -15,11 +15,22 @@ _WHEN = {
     ),
     Impact.SERVICE: (
         "beside these only steps of deploy templates differ, and the provisioner runs steps on deployed servers",
-        "nothing: [`service_server`](../howto/deploy-templates.md)",
+        "`least`, `reinstall`: drains it, runs its changed steps, uncordons it; "
+        "else nothing: [`service_server`](../howto/deploy-templates.md)",
     ),
-    Impact.REINSTALL: ("any other aspect differs", "nothing: [`redeploy_server`](../howto/redeploy-a-server.md)"),
-    Impact.REPLACE: ("`hardware` differs: another machine under its name", "nothing: `redeploy_server`"),
-    Impact.LEAVES: ("deployed, and not in the design any more", "nothing: `remove_server`"),
+    Impact.REINSTALL: (
+        "any other aspect differs",
+        "`reinstall`: takes it down and deploys it again; "
+        "else nothing: [`redeploy_server`](../howto/redeploy-a-server.md)",
+    ),
+    Impact.REPLACE: (
+        "`hardware` differs: another machine under its name",
+        "as for `reinstall`; else nothing: `redeploy_server`",
+    ),
+    Impact.LEAVES: (
+        "deployed, and not in the design any more",
+        "`on-removed=remove`: takes it down for good; else nothing: `remove_server`",
+    ),
     Impact.UNKNOWN: (
         "the provisioner shows it as deployed, and there is no record of it",
         "nothing: `shipyard node adopt`",
@@ -31,10 +42,11 @@ Every value of a design counts for one *aspect* of the nodes that it reaches. Sh
 that a server was given, and compares. The class of a node follows from the aspects that differ. Plans name it before
 anything runs.
 
-| class | when | `update_site` |
+| class | when | `update_site`, with `on-change` |
 |---|---|---|"""
 _KINDS = """
-`update_site` erases nothing and drains nothing. Servers that it leaves with an older specification are named until that
+Without `on-change`, `update_site` erases nothing and drains nothing. How it goes through a site with it is in
+[change a running site](../howto/change-a-running-site.md). Servers that it leaves with an older specification are named until that
 is true no more: in its step and report, on the page, in the event `nodes_left`, in `shipyard get nodes`, and in every
 later plan.
 

@@ -18,7 +18,7 @@ from shipyard_api.domain.errors import (
     SiteActionRunning,
     WorkUnderWay,
 )
-from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionRecord
@@ -41,7 +41,9 @@ def beside(case: Case, desk: Desk, tx: Transaction) -> Case:
 
 def holds(case: Case, desk: Desk, tx: Transaction) -> Sequence[Hold]:
     """Return the active holds that forbid what the action would do to its nodes."""
-    active = [hold for hold in tx.holds.active() if hold.forbids(case.action.work)]
+    site, work = case.inputs.site, case.action.work
+    interrupted, taken_down = site.ways.interrupted if site else (), {*work, NodeWork.TEARDOWN}
+    active = [hold for hold in tx.holds.active() if hold.forbids(taken_down if hold.node in interrupted else work)]
     nodes = _nodes_of(case, desk) if active else ()
     return [hold for hold in active if hold.node in nodes]
 

@@ -1,6 +1,6 @@
 """What an update of a site does to changed servers: checks that compare the design with what each was given."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -8,10 +8,11 @@ from typing import Any
 from shipyard_api.actions.action import Case, Desk
 from shipyard_api.actions.inputs import teardown_inputs
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.deploy_steps.planning import in_short
 from shipyard_api.domain.deploy_steps.templates import TemplateStep
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import InvalidDesign, NothingDrains, TooManyReinstalls
-from shipyard_api.domain.findings import errors
+from shipyard_api.domain.findings import Finding, errors, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.specification.given import LABELS, PLACEMENT, STEPS, labelled
@@ -49,6 +50,10 @@ def servers_removed(case: Case, desk: Desk) -> Case:
     removed = {node: revision for node, revision in revisions.items() if revision}
     if not removed:
         return case
+    gone_for_good = warning(
+        "ServersRemoved", f"{len(removed)} server(s) are taken down for good: {in_short([*removed])}."
+    )
+    case = replace(case, warnings=(*case.warnings, gone_for_good))
     if not desk.rules.drains and not case.parameters.force:
         return case.refused(NothingDrains(sorted(removed)))
     return _having_limits(case.having(removed=removed), desk)
@@ -70,7 +75,18 @@ def _interrupted(case: Case, desk: Desk, impacts: Impacts) -> Case:
     configuration = replace(site.configuration, mode=site.configuration.mode._replace(max_parallel_groups=1))
     ways = Ways(reinstalled, serviced, drain_interval=site.configuration.drain_interval, drain_timeout=limits.drain)
     case = case.having(site=replace(site, configuration=configuration, ways=ways))
+    case = replace(case, warnings=(*case.warnings, *_announced(reinstalled, serviced)))
     return _with_service_steps(case, desk, {node: impacts[node].aspects for node in serviced})
+
+
+def _announced(reinstalled: Sequence[NodeName], serviced: Sequence[NodeName]) -> Iterator[Finding]:
+    """Return what the action does to running servers, which its caller reads before it runs."""
+    if reinstalled:
+        what = f"{len(reinstalled)} server(s) are taken down and deployed again, group by group"
+        yield warning("ServersReinstalled", f"{what}: {in_short(reinstalled)}.")
+    if serviced:
+        what = f"{len(serviced)} server(s) are drained, run changed deploy steps, and are uncordoned"
+        yield warning("ServersServiced", f"{what}: {in_short(serviced)}.")
 
 
 def _with_service_steps(case: Case, desk: Desk, changed: Mapping[NodeName, Collection[str]]) -> Case:

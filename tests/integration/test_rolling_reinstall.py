@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
-from shipyard_api.domain.errors import NodesHeld, TooManyReinstalls
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
+from shipyard_api.domain.deploy_steps.traits import TraitName
+from shipyard_api.domain.errors import NodesHeld, NothingDrains, TooManyReinstalls
+from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.holds import HoldKind
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.usecases.configdocs.versions import committed_revision
-from tests.factories import group_entry
+from tests.factories import document, group_entry
 from tests.redeploy_world import RedeployWorld
 from tests.refusals import refuses
 from tests.simulated_peers import PEERS
@@ -179,3 +185,72 @@ def test_a_held_server_fails_its_group_before_another_one_of_it_is_destroyed(fle
     assert "cannot meet its criteria" in nodes["n9"].detail
     with refuses(NodesHeld, match="fans"):
         fleet.create(UPDATE, **{"on-change": "reinstall"})
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_changed_steps_run_on_drained_servers_beside_one_that_is_installed_again(world: RedeployWorld) -> None:
+    """n1 has another image and the template, n2 only the template: least leaves n1 alone."""
+    bios = DeployTemplate(TraitName("CUSTOM_BIOS"), (DeployStep(Interface.BIOS, "factory_reset", {}, 10),))
+    with world.store().begin() as tx:
+        tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=1))), bios, {})
+    wants = {"selectors": [{"node_names": ["n1", "n2"]}], "traits": [bios.name], "requested_traits": [bios.name]}
+    world.site = replace(world.site, further=[*world.site.further, document("shipyard/NodeTraits/v1", "pool", wants)])
+    change(world, ["n1"], platform={"image": "noble"})
+    story = act(world, **{"on-change": "least"})
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert (drained(story), destroyed(story)) == (["n2"], [])
+    assert "uncordoned n2" in story
+    assert older(world) == ["n1"]
+    story = act(world, **{"on-change": "reinstall"})
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert (drained(story), destroyed(story), older(world)) == (["n1"], ["n1"], [])
+
+
+def older(world: RedeployWorld) -> list[str]:
+    """Return the servers that the action has left with an older specification."""
+    with world.store().begin() as tx:
+        facts = [entry.fact for entry in tx.journal.entries(world.action, (NodesLeft.kind,))]
+    return [str(node) for fact in facts if isinstance(fact, NodesLeft) for node in fact.nodes]
+
+
+@pytest.mark.parametrize("world", PEERS, indirect=True)
+def test_servers_that_have_left_the_design_are_removed_if_that_is_asked(world: RedeployWorld) -> None:
+    world.leave("n3")
+    revision = committed_revision(world.designs().heads())
+    assert revision
+    world.peer.publish(revision, world._documents)
+    assert destroyed(act(world)) == []
+    story = act(world, **{"on-removed": "remove"})
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert (drained(story), destroyed(story)) == (["n3"], ["n3"])
+    assert "node removed n3" in story
+    assert destroyed(act(world, **{"on-removed": "remove"})) == []
+
+
+@pytest.mark.parametrize("world", ["maas"], indirect=True)
+def test_without_a_cluster_only_force_destroys_servers_as_they_are(world: RedeployWorld) -> None:
+    change(world, ["n1"], platform={"image": "noble"})
+    world.connected = False
+    with refuses(NothingDrains):
+        world.create(UPDATE, **{"on-change": "reinstall"})
+    world.create(UPDATE, **{"on-change": "reinstall", "force": True})
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_a_closed_window_lets_no_server_begin_until_it_opens(world: RedeployWorld) -> None:
+    opens = (world.clock.now() + timedelta(hours=3)).replace(minute=0, second=0, microsecond=0)
+    window = {"zone": "UTC", "start": f"{opens:%H:%M}", "minutes": 59}
+    policy = {"windows": {"open": [window], "durations": {"prepare": 60, "deploy": 60}}}
+    world.site = replace(world.site, provisioner={"policy": policy})
+    change(world, ["n1", "n2"], platform={"image": "noble"})
+    world.create(UPDATE, **{"on-change": "reinstall"})
+    first: list[datetime] = []
+
+    def watch() -> None:
+        if not first and drained(world.story()):
+            first.append(world.clock.now())
+
+    world.run(world.worker(), watch)
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert destroyed(world.story()) == ["n1", "n2"]
+    assert opens <= first[0] < opens + timedelta(hours=1)

@@ -33,6 +33,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
+from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification.software import software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
@@ -194,6 +195,7 @@ class PlanAction:
         inputs = _inputs(case, design.inputs, software)
         deployed = self._deployed(case, groups, design.inputs, complete=complete)
         skipped = {node for planned in groups for node in planned.members}.intersection(deployed or ())
+        skipped -= _ways(case).interrupted
         definition = None if case.refusal else self.definitions.get(name)
         missing = without_graph(definition, inputs) if definition else ()
         return Plan(
@@ -314,6 +316,9 @@ class PlanAction:
             return _unknown_steps(trouble)
 
     def _drains(self, case: Case, groups: Sequence[PlannedGroup]) -> Mapping[NodeName, NodeDrainPlan | str]:
+        if (ways := _ways(case)).interrupted:
+            reinstalled = self.plan_drain.each(ways.reinstalled, case.committed)
+            return {**reinstalled, **self.plan_drain.each(ways.serviced, None)}
         if case.action.tears_down and case.parsed:
             return self.plan_drain.each(case.parameters.targets, case.committed)
         if case.action.services and case.refusal is None:
@@ -386,6 +391,11 @@ def _inputs(case: Case, inputs: SiteInputs | None, software: SoftwarePlan | None
 def _as_frozen(requested: RequestedSteps) -> Sequence[PlannedNodes]:
     """Return frozen steps of a service or of a cleaning: nothing else runs."""
     return [PlannedNodes(nodes, steps, running(steps)) for nodes, steps in shared_steps(requested)]
+
+
+def _ways(case: Case) -> Ways:
+    """Return the ways of the servers that an action interrupts."""
+    return case.inputs.site.ways if case.inputs.site else NO_WAYS
 
 
 def _before(

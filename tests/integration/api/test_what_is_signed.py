@@ -186,7 +186,7 @@ WITHOUT_ROW = {
     "deploy_template_steps": "as deploy_templates",
     "document_contents": "the text of a revision's documents, which never changes; covered by the design's digest",
     "store_keys": "keys of encryption and of cursors",
-    "node_specifications": "what each node was given: plans name how it differs, and no action works by that",
+    "node_specifications": "what each node was given: the class of a node, and the ways of an update, follow from it",
     "node_sightings": "what was observed: drift, shown beside plans",
     "sighted_actions": "as node_sightings",
     "stragglers": "work of ended actions, which refuses an action and changes none",

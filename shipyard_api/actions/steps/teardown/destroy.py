@@ -108,7 +108,8 @@ class Destroy(Part[DestroyReport]):
         work = Work(_DESTROY, self.design_of(request.revision), (request.node,))
         marker = Marker(marker_of(request.action, effect={}))
         with self.store.begin() as tx:
-            targets = ActionInputs.from_json(tx.actions.inputs(request.action)).targets
+            inputs = ActionInputs.from_json(tx.actions.inputs(request.action))
+        targets = inputs.targets or (inputs.site.ways.reinstalled if inputs.site else ())
         earlier = job_watch.last_operation(self.store, self.provisioner, marker, work, since, answers, targets)
         return Recalled(earlier)
 
