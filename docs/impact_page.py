@@ -46,9 +46,9 @@ anything runs.
 |---|---|---|"""
 _KINDS = """
 Without `on-change`, `update_site` erases nothing and drains nothing. How it goes through a site with it is in
-[change a running site](../howto/change-a-running-site.md). Servers that it leaves with an older specification are named until that
-is true no more: in its step and report, on the page, in the event `nodes_left`, in `shipyard get nodes`, and in every
-later plan.
+[Change a running site](../howto/change-a-running-site.md). Servers that it leaves with an older specification are named
+until that is true no more: in its step and report, on the page, in the event `nodes_left`, in `shipyard get nodes`, and
+in every later plan.
 
 Values that no table names are of the aspect `other`, and need a reinstallation. A value inherited from a host profile
 counts for every node below it. A secret counts by a keyed digest. A value that moves between a node and its profiles,
