@@ -73,7 +73,13 @@ def _interrupted(case: Case, desk: Desk, impacts: Impacts) -> Case:
     case = _having_limits(case, desk)
     site, limits = case.site, desk.protection(case).limits
     configuration = replace(site.configuration, mode=site.configuration.mode._replace(max_parallel_groups=1))
-    ways = Ways(reinstalled, serviced, drain_interval=site.configuration.drain_interval, drain_timeout=limits.drain)
+    ways = Ways(
+        reinstalled,
+        serviced,
+        at_once=parameters.max_parallel_nodes,
+        drain_interval=site.configuration.drain_interval,
+        drain_timeout=limits.drain,
+    )
     case = case.having(site=replace(site, configuration=configuration, ways=ways))
     case = replace(case, warnings=(*case.warnings, *_announced(reinstalled, serviced)))
     return _with_service_steps(case, desk, {node: impacts[node].aspects for node in serviced})

@@ -19,7 +19,7 @@ from shipyard_api.actions.update_checks import changes_known, servers_removed
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesRelabelled
-from shipyard_api.domain.parameters import CHANGES, REINSTALLS, REMOVALS
+from shipyard_api.domain.parameters import AT_ONCE, CHANGES, REINSTALLS, REMOVALS
 from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.workflow.step import AnyStep
 
@@ -77,6 +77,6 @@ UPDATE_SITE = replace(
     name=ActionName("update_site"),
     steps=_steps,
     first_facts=_first_facts,
-    parameters=(*DEPLOY_SITE.parameters, CHANGES, REINSTALLS, REMOVALS),
+    parameters=(*DEPLOY_SITE.parameters, CHANGES, REINSTALLS, REMOVALS, AT_ONCE),
     asks_peers=(*DEPLOY_SITE.asks_peers, changes_known, servers_removed),
 )

@@ -71,7 +71,8 @@ class Parameters:
 
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
     ``target_revision``: None for an action without this parameter. ``release``: the only release to test; None for
-    all. ``max_parallel_nodes``: targets that are redeployed at a time.
+    all. ``max_parallel_nodes``: targets that are redeployed at a time; of an update 0
+    for no bound.
     ``template``, ``runbook``: the deploy template, or the runbook of the provisioner, whose steps a service runs.
     ``on_change``: what an update does to changed servers; ``max_reinstalls``: how many it may install again, None for
     any number; ``removes``: whether it takes down the servers that have left the design.
@@ -413,6 +414,7 @@ RELEASES = Parameter("release", (RELEASE,), _release)
 TEMPLATES = Parameter("template", (TEMPLATE, RUNBOOK), _template)
 RUNBOOKS = Parameter("runbook", (RUNBOOK,), _runbook)
 PARALLEL = Parameter("max_parallel_nodes", (MAX_PARALLEL_NODES,), _parallel)
+AT_ONCE = replace(PARALLEL, read=lambda given, warnings: _parallel(given, warnings) if given else 0)
 CHANGES = Choice(
     "on_change",
     (ON_CHANGE,),

@@ -65,13 +65,15 @@ class Ways(ByFields):
     """The running servers that an action interrupts; all other nodes have the way of its kind.
 
     ``reinstalled``: those that are taken down before they are prepared; ``serviced``: those that run steps as they are.
-    ``clusters``: the members of each etcd cluster among them. ``drain_interval``, ``drain_timeout``: of the drains of
+    ``clusters``: the members of each etcd cluster among them. ``at_once``: how many may be away at a time, 0 for no
+    bound of the action. ``drain_interval``, ``drain_timeout``: of the drains of
     those that are serviced, in seconds.
     """
 
     reinstalled: tuple[NodeName, ...] = ()
     serviced: tuple[NodeName, ...] = ()
     clusters: Mapping[str, tuple[NodeName, ...]] = field(default_factory=dict)
+    at_once: int = 0
     drain_interval: Number = 0
     drain_timeout: Number = 0
 

@@ -98,13 +98,16 @@ def domains(
 
 
 def of_ways(ways: Ways, at_once: int | None) -> tuple[Domain, ...]:
-    """Return how many interrupted servers may be away together: one member of an etcd cluster, and ``at_once``."""
+    """Return how many interrupted servers may be away together: one member of an etcd cluster, and ``at_once``.
+
+    ``at_once``: how many nodes may be in flight, None for no bound.
+    """
     found = [
         Domain(Budget(f"etcd cluster {name}", max_unavailable=Amount(1), written=False), "", frozenset(members))
         for name, members in sorted(ways.clusters.items())
     ]
-    if at_once is not None:
-        bound = Budget("max_parallel_nodes", max_away=Amount(at_once), written=False)
+    if bounds := [bound for bound in (at_once, ways.at_once) if bound]:
+        bound = Budget("max_parallel_nodes", max_away=Amount(min(bounds)), written=False)
         found.append(Domain(bound, "", ways.interrupted))
     return tuple(found)
 

@@ -120,9 +120,13 @@ def test_members_of_one_etcd_cluster_are_never_away_together() -> None:
     assert gathered(state)[1] == ["n1/drain", "n3/drain"]
 
 
-@pytest.mark.parametrize(("at_once", "items"), [(1, ["n1/drain"]), (2, ["n1/drain", "n2/drain"])])
-def test_no_more_servers_than_may_be_in_flight_are_away(at_once: int, items: list[str]) -> None:
-    state = known({"a": "n1 n2 n3"}, Ways(names("n1 n2 n3")), mode=Mode(max_nodes_in_flight=at_once))
+@pytest.mark.parametrize(
+    ("in_flight", "at_once", "items"),
+    [(1, 0, ["n1/drain"]), (2, 3, ["n1/drain", "n2/drain"]), (None, 1, ["n1/drain"])],
+)
+def test_no_more_servers_than_are_allowed_are_away(in_flight: int | None, at_once: int, items: list[str]) -> None:
+    ways = Ways(names("n1 n2 n3"), at_once=at_once)
+    state = known({"a": "n1 n2 n3"}, ways, mode=Mode(max_nodes_in_flight=in_flight))
     state, begun = gathered(state)
     assert begun == items
     while begun:
