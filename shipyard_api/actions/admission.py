@@ -99,16 +99,21 @@ def target_revision_exists(case: Case, _: Desk) -> Case:
 
 def of_last_with_targets(case: Case, desk: Desk) -> Case:
     """Work from the last revision that has the targets: the committed one, or that of the last action on a node."""
-    nodes = case.parameters.targets
+    found = last_with(case.parameters.targets, desk, Revision(case.inputs.revision))
+    return case.having(revision=found) if found else case
+
+
+def last_with(nodes: Sequence[NodeName], desk: Desk, *newest: Revision) -> Revision | None:
+    """Return the last revision that has these nodes: one of the newest, or that of the last action on one of them."""
     actions = desk.store.read(
         lambda tx: {record.action for record in tx.nodes.latest(names=nodes, limit=len(nodes), **_ANY)}
     )
     worked = desk.store.read(lambda tx: {action.revision for action in tx.actions.by_ids(actions)})
-    for revision in (Revision(case.inputs.revision), *sorted(filter(None, worked), reverse=True)):
+    for revision in (*newest, *sorted(filter(None, worked), reverse=True)):
         with suppress(RenderingFailed, UnknownRevision):
             if desk.inventory(revision).nodes.keys() >= set(nodes):
-                return case.having(revision=revision)
-    return case
+                return revision
+    return None
 
 
 def design_sound(case: Case, desk: Desk) -> Case:

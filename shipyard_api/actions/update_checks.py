@@ -1,11 +1,10 @@
 """What an update of a site does to changed servers: checks that compare the design with what each was given."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from shipyard_api.actions.action import Case, Desk
+from shipyard_api.actions.admission import last_with
 from shipyard_api.actions.inputs import teardown_inputs
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import in_short
@@ -17,9 +16,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.specification.given import LABELS, PLACEMENT, STEPS, labelled
 from shipyard_api.domain.specification.impact import NodeImpact
-from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 
-_ANY: Any = {"status": (), "prefix": "", "after": ""}
 Impacts = Mapping[NodeName, NodeImpact]
 
 
@@ -46,7 +43,7 @@ def servers_removed(case: Case, desk: Desk) -> Case:
     gone = desk.store.read(
         lambda tx: {*tx.specifications.names(), *(node.name for node in tx.observations.left_nodes(ActionId("")))}
     )
-    revisions = {node: _last_with(node, desk) for node in sorted(gone - designed)}
+    revisions = {node: last_with([node], desk) for node in sorted(gone - designed)}
     removed = {node: revision for node, revision in revisions.items() if revision}
     if not removed:
         return case
@@ -124,7 +121,7 @@ def _relabelled(case: Case, desk: Desk, impacts: Impacts) -> Case:
     wanted = desk.specifications.wanted(revision, differ.keys(), {})
     labels = {node: dict(sorted(machines.nodes[node].labels)) for node, aspects in differ.items() if LABELS in aspects}
     settable = labels if limits.relabels or desk.rules.cluster else {}
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "placed": {node: wanted[node][PLACEMENT] for node in differ if node in settable},
         "moved": {node: wanted[node][PLACEMENT] for node in differ if node not in labels},
     }
@@ -138,14 +135,3 @@ def _relabelled(case: Case, desk: Desk, impacts: Impacts) -> Case:
 def _having_limits(case: Case, desk: Desk) -> Case:
     limits = desk.protection(case).limits
     return case.having(**teardown_inputs(case.parameters, limits, destroys=False))
-
-
-def _last_with(node: NodeName, desk: Desk) -> int:
-    """Return the last revision that has a node: that of the newest action on it; 0 if none has it."""
-    actions = desk.store.read(lambda tx: {record.action for record in tx.nodes.latest(names=[node], limit=1, **_ANY)})
-    worked = desk.store.read(lambda tx: {action.revision for action in tx.actions.by_ids(actions)})
-    for revision in sorted(filter(None, worked), reverse=True):
-        with suppress(RenderingFailed, UnknownRevision):
-            if node in desk.inventory(revision).nodes:
-                return revision
-    return 0

@@ -72,12 +72,11 @@ class Look(Generic[Question]):
 class Gather:
     """Wait until work items of the step end, then pass them to ``gather`` (fan-out steps only).
 
-    ``begins``: more items can begin now, so ``gather`` is called although none has ended. ``meanwhile``: what to read
-    while none has ended.
+    While none has ended, what else runs is polled, as ``watch`` says. ``begins``: more items can begin now, so
+    ``gather`` is called although none has ended.
     """
 
     begins: bool = False
-    meanwhile: "Look[Any] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,8 +224,7 @@ class Engine:
         if not claim.on_hold:
             tx.items.wake_resting(claim, now=now)
         if not ended and not (decision.begins and not claim.on_hold):
-            look = step.watch(state, now) if decision.begins else decision.meanwhile
-            if look is not None:
+            if (look := step.watch(state, now)) is not None:
                 return self._attempts.begin(tx, claim, step, state, look, now)
             if open_items or decision.begins:
                 waiting = _waiting_for_items(tx, claim, step, now) if open_items else PAUSED.after(claim.waiting, now)

@@ -158,7 +158,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             begins = taking_down.begins(state, move)
             return Gather(begins=True) if begins else self._submit(state, state.rollout, move, now)
         if compare is None and taking_down.is_at_work(state, self.takes_down):
-            return Gather(meanwhile=self.watch(state, now))
+            return Gather()
         if state.rollout.running or not state.rollout.done:
             return Look(replace(self._poll(state, state.rollout, now), hardware=compare))
         if look := case_looks.next_look(state, self.cases, ended=True):
