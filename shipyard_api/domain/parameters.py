@@ -219,7 +219,7 @@ def _mode(given: Mapping[str, Any], _: list[Finding]) -> RedeployMode:
     raise _refused(MODE, f"{_shown(written)} is none of {', '.join(mode.value for mode in RedeployMode)}")
 
 
-def _on_change(given: Mapping[str, Any], _: list[Finding]) -> OnChange:
+def _on_change(given: JsonObject, _: list[Finding]) -> OnChange:
     written = given.get(ON_CHANGE, OnChange.LEAVE.value)
     for choice in OnChange:
         if choice.value == written:
@@ -227,7 +227,7 @@ def _on_change(given: Mapping[str, Any], _: list[Finding]) -> OnChange:
     raise _refused(ON_CHANGE, f"{_shown(written)} is none of {', '.join(choice.value for choice in OnChange)}")
 
 
-def _most_reinstalls(given: Mapping[str, Any], _: list[Finding]) -> int | None:
+def _most_reinstalls(given: JsonObject, _: list[Finding]) -> int | None:
     if MAX_REINSTALLS not in given:
         return None
     value = given[MAX_REINSTALLS]
@@ -236,7 +236,7 @@ def _most_reinstalls(given: Mapping[str, Any], _: list[Finding]) -> int | None:
     return int(value)
 
 
-def _removes(given: Mapping[str, Any], _: list[Finding]) -> bool:
+def _removes(given: JsonObject, _: list[Finding]) -> bool:
     written = given.get(ON_REMOVED, "leave")
     if written not in ("leave", "remove"):
         raise _refused(ON_REMOVED, f"{_shown(written)} is none of leave, remove")
