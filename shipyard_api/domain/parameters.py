@@ -231,7 +231,7 @@ def _most_reinstalls(given: JsonObject, _: list[Finding]) -> int | None:
     if MAX_REINSTALLS not in given:
         return None
     value = given[MAX_REINSTALLS]
-    if isinstance(value, bool) or not str(value).isdecimal() or len(str(value)) > 7:
+    if not str(value).isdecimal() or len(str(value)) > 7:
         raise _refused(MAX_REINSTALLS, f"it is a whole number from 0 on, not {_shown(value)}")
     return int(value)
 
