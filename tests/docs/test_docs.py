@@ -225,3 +225,12 @@ def test_packages_are_installed_by_hash_or_from_our_wheels_by_the_pip_of_the_ins
     )
     assert len(lines) == 8
     assert [line for line in lines if not line.startswith(begins)] == []
+
+
+def test_the_readme_shows_the_smallest_site_as_ci_deploys_it() -> None:
+    (shown,) = re.findall(
+        r"^```yaml\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+    assert shown == (ROOT / "docs" / "examples" / "smallest-site.yaml").read_text(encoding="utf-8")
+    assert len(shown.splitlines()) <= 15
