@@ -106,6 +106,7 @@ SURVIVED: Mapping[str, tuple[str, ...] | NotHere] = {
     "a dump is restored into tables that were emptied with `TRUNCATE`": ("dump",),
     "a worker that was in the middle of a turn when the history was lost": _LOST,
     "a worker is killed": ("kill",),
+    "the API is killed within a request that creates an action": ("api killed", "api answer lost"),
     "the database fails over": ("fail-over",),
     "a host is killed, or cut off from everything, or from the database": ("kill", "api killed", "freeze", "fail-over"),
     "a host is cut off from the provisioner": ("cut off",),

@@ -21,6 +21,9 @@ from tests.integration.api.conftest import settings
 from tests.integration.api.test_create_action import rows
 from tests.integration.api.wire import JSON, Caller, Site, small_design
 from tests.unit.tables import every_row
+from tests.world import KilledError
+
+MOST_STATEMENTS = 60
 
 
 def keyed(caller: Caller, key: str, body: str = '{"name": "deploy_site"}', **params: Any) -> Result:
@@ -48,6 +51,35 @@ def test_the_same_key_gives_the_same_action(site: Site, engine: sa.Engine) -> No
         wrong = keyed(site.admin, key)
         assert (wrong.status, wrong.json["message"]) == (falcon.HTTP_400, "Invalid Idempotency-Key")
     assert keyed(site.admin, "x" * 255, '{"name": "test_site"}').status == falcon.HTTP_201
+
+
+def test_an_api_that_ends_at_any_statement_creates_one_action(site: Site, engine: sa.Engine) -> None:
+    """The client asks again with its key, whatever the process was at when it was killed."""
+    site.commit(*small_design())
+    left = 0
+
+    def end(*_: object) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KilledError
+
+    for number in range(MOST_STATEMENTS):
+        left = number
+        sa.event.listen(sa.Engine, "before_cursor_execute", end)
+        try:
+            answer = keyed(site.admin, f"key-{number}", '{"name": "test_site"}')
+        except KilledError:
+            answer = None
+        finally:
+            sa.event.remove(sa.Engine, "before_cursor_execute", end)
+        again = keyed(site.admin, f"key-{number}", '{"name": "test_site"}')
+        assert again.status == falcon.HTTP_201
+        assert len(rows(engine, t.actions)) == len(rows(engine, sa.table("procrastinate_jobs"))) == number + 1
+        if answer is not None:
+            assert answer.json == again.json
+            break
+    assert 5 < number < MOST_STATEMENTS - 1  # it was killed at each statement, and lived once
 
 
 OTHERS = {
