@@ -140,7 +140,7 @@ def play(world: Any, dice: Random, copies: list[str], *, sign: bool = True) -> s
 
     Anyone's checker judges the history of the run, unless its database came to have another time than its peers.
     """
-    history = TorturedHistory(_engine(world), world.clock, has_clock=False)
+    history = TorturedHistory(_engine(world), world.clock)
     said = "; ".join(lose(world, dice, copies, history, sign=sign) for _ in range(dice.choice((1, 1, 1, 2))))
     for _ in range(800):
         if not deliver(world, history):

@@ -1,4 +1,4 @@
-"""The one time of a tortured site: of its database, its workers, its API and its peers."""
+"""The one time of a tortured site, of its workers, its API and its peers; its database may have it wrong."""
 
 from __future__ import annotations
 
@@ -22,20 +22,13 @@ class TorturedClock(VirtualClock):
     def __post_init__(self) -> None:
         self.tell()
 
-    def now(self) -> datetime:
-        """Return the site's time, which is the database's."""
+    def of_database(self) -> datetime:
+        """Return the time by the clock of the database's host."""
         return self.at + timedelta(seconds=self.ahead)
-
-    def measure(self) -> None:
-        """Read nothing: the site and its database have one clock."""
-
-    def ahead_of_host(self) -> float:
-        """Return how far the database's clock is ahead of this host's."""
-        return 0.0
 
     def tell(self) -> None:
         """Let the database know what time it is."""
-        self.database.tell(self.now())
+        self.database.tell(self.of_database())
 
     def rest(self) -> None:
         """Return when every thread of a simulator has seen what time it is, and waits."""

@@ -64,6 +64,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("stumble", most=2),
         Kind("api answer lost", most=2),
         Kind("api killed", most=4),
+        Kind("clock set", needs_database=True, drawn=_seconds(-3601.3, -90.7, -5.9, 5.9, 90.7, 3601.3)),
         Kind("fail-over", amid=True, needs_database=True, drawn=_seconds(1, 10, 60)),
         Kind("full disk", amid=True, needs_database=True, drawn=_seconds(5, 60, 300)),
         Kind("lost history", most=2, needs_database=True, drawn=_lost),
@@ -113,6 +114,7 @@ SURVIVED: Mapping[str, tuple[str, ...] | NotHere] = {
     "a peer accepts connections and does not answer": ("answers",),
     "the host is lost, and an earlier dump is restored on another server while a deployment is under way": _LOST,
     "the same without the keys": NotHere("the keys are a setting of processes: tests/crash starts them without"),
+    "the clock of the database's host is set while a site deploys": ("clock set",),
     "the site is upgraded while it deploys: schema first, then both releases beside each other, then the new one; and "
     "back": _RELEASES,
     "the way back meets an action that the newer release has stored in a form of its own": _RELEASES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from datetime import datetime
+from collections.abc import Callable, Mapping, Set
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from shipyard_api.storage.run_history import (
     RunHistory,
     _actions,
     _journal_entry,
+    _moment,
     reading,
     written,
 )
@@ -33,8 +34,11 @@ class TorturedHistory(RunHistory):
     ``_APART`` from those of the one before. ``added``: what was recorded beside tables and peers.
     """
 
-    def __init__(self, engine: sa.Engine, clock: FakeClock, *, has_clock: bool = True) -> None:
-        super().__init__(engine, has_clock=has_clock)
+    def __init__(self, engine: sa.Engine, clock: FakeClock, *, ahead: Callable[[], timedelta] | None = None) -> None:
+        """``ahead``: how far the time of workers is ahead of that of the peers; without it, operators are left out."""
+        super().__init__(engine, has_clock=ahead is not None)
+        self._ahead = ahead
+        self._dated: dict[object, datetime] = {}
         self._clock, self._began = clock, clock.now()
         self.added: list[Entry] = []
         self.numbers: Numbers = ()
@@ -55,14 +59,27 @@ class TorturedHistory(RunHistory):
             items = {(row.action_id, row.step_id) for row in connection.execute(with_items)}
             new = sa.select(t.journal).where(lines.id > self._settled).order_by(lines.id)
             rows = [_journal_entry(row, items) for row in connection.execute(new)]
-        if not self._has_clock:
-            rows = [row if row["process"] != "api" else {**row, "at": at or self._clock.now()} for row in rows]
+            self._date(connection)
+        now, ahead = at or self._clock.now(), self._ahead() if self._ahead else timedelta(0)
+        rows = [{**row, "at": now if row["process"] == "api" else _moment(row) - ahead} for row in rows]
         numbered = {self._number(int(str(row["journal"]))): row for row in rows}
         # A copy may have rows that were read long ago, in a history since then.
         self._rows += [{**row, "journal": number} for number, row in numbered.items() if number not in self._known]
         self._known |= numbered.keys()
         self._settled = max(ids, default=0)
         self._readings.append(reading("journal", [*map(self._number, ids)], at or self._clock.now()))
+
+    def _date(self, connection: sa.Connection) -> None:
+        """Note the time of what operators asked for, if the database has another one."""
+        if self._ahead:
+            ahead = connection.execute(sa.select(sa.func.site_time())).scalar_one() - self._clock.now()
+            columns = (t.command_audit.c.at, t.holds.c.placed_at, t.holds.c.released_at)
+            for at in (at for column in columns for at in connection.scalars(sa.select(column)) if at):
+                self._dated.setdefault(at, at - ahead)
+
+    def entries(self) -> list[Entry]:
+        """Return everything that was read, in the time of the peers."""
+        return [{**entry, "at": self._dated.get(entry["at"], entry["at"])} for entry in super().entries()]
 
     def moved(self, engine: sa.Engine) -> None:
         """Read another database from now on, which has taken the place of this one."""

@@ -87,6 +87,8 @@ class Operators:
         """Send a request, and record it with its answer."""
         world = self.world
         answer = world.ask(method, path, body, key=key)
+        if world.has_database:
+            world.history.read()
         value = {"method": method, "path": path, "status": answer.status_code, **({"body": body} if body else {})}
         world.history.add("operator", "request", "ok" if answer.status_code < 400 else "fail", value=value)
         return answer

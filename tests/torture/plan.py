@@ -100,17 +100,19 @@ def plan_of(seed: int, provisioner: str = "") -> Plan:
     row |= {"action": "deploy_site", "provisioner": peer, **_peers(Random(f"peers of {seed}"), peer)}
     others = Random(f"operators of {seed}")
     actions = [("deploy_site", {}), *_later_actions(others, list(nodes), row)]
+    policy = _policy(Random(f"policy of {seed}"))
     quiet = len(actions) * random.choice((150.0, 300.0, 600.0))
+    faults = _faults(Random(f"faults of {seed}"), peer, len(actions) * BUSY)
     return Plan(
         seed=seed,
         row=row,
         workers=random.choice((1, 2, 3)),
         nodes=nodes,
         groups=groups,
-        section={**section, **_policy(Random(f"policy of {seed}"))},
+        section={**section, **policy},
         scenario=scenario(outcomes_of(random, list(nodes), never=False), DURATIONS),
         actions=actions,
-        faults=_faults(Random(f"faults of {seed}"), peer, len(actions) * BUSY),
+        faults=[deed for deed in faults if deed.kind != "clock set" or "windows" not in policy.get("policy", {})],
         operators=_deeds(others, list(nodes), quiet),
         quiet=quiet,
         retries=others.choice((0.0, 0.5, 1.0)),

@@ -97,7 +97,7 @@ def _lost_history(world: World, value: Value, _worker: Worker | None) -> None:
 
 def _restore(world: World, value: Value, worker: Worker | None) -> None:
     world.history.losing()
-    world.virtual.go_back(value["copy"], world.clock.now(), sign=value["sign"])
+    world.virtual.go_back(value["copy"], world.of_site.of_database(), sign=value["sign"])
     if not value["lives"]:
         histories.HIGHEST.clear()
     _changed(world, worker, world.kept[value["copy"]])
@@ -121,6 +121,13 @@ def _dump(world: World, value: Value, _worker: Worker | None) -> None:
 def _api_answer_lost(world: World, _value: Value, _worker: Worker | None) -> None:
     """Let an operator not hear the answer to the next action that is created."""
     world.unheard += 1
+
+
+def _clock_set(world: World, value: Value, _worker: Worker | None) -> None:
+    """Set the clock of the database's host, which Shipyard's time does not follow while an action runs."""
+    world.history.read()
+    world.of_site.ahead += value["seconds"]
+    world.of_site.tell()
 
 
 def _api_killed(world: World, _value: Value, _worker: Worker | None) -> None:
@@ -171,5 +178,6 @@ STRIKES: Mapping[str, Strike] = {
     "dump": _dump,
     "api answer lost": _api_answer_lost,
     "api killed": _api_killed,
+    "clock set": _clock_set,
     "another's task": _anothers_task,
 }

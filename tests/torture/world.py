@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.http import client
 from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.storage import clock as site_clock
 from shipyard_api.storage import histories
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases import replication
@@ -186,6 +188,7 @@ class World(Site):
         enter(patch.object(maas, "_LOOK_EVERY", 1e6))
         for module in (replication, prune, client):
             enter(patch.object(module, "time", SimpleNamespace(monotonic=clock.monotonic, sleep=clock.advance)))
+        enter(patch.object(site_clock, "time", SimpleNamespace(monotonic=clock.monotonic)))
         for calls, call in ((near_peers.BEFORE, self._cut), (near_peers.AFTERWARDS, clock.rest)):
             calls.append(call)
             self.cleanup.callback(calls.remove, call)
@@ -208,14 +211,22 @@ class World(Site):
         return self.clock
 
     def joined(self, made: parts.Parts) -> parts.Parts:
-        """Return the parts of the API, in virtual time."""
+        """Return the parts of the API, whose clock is the real one over the database's."""
         made = super().joined(made)
-        timed: Any = {"clock": self.clock}
-        return replace(made, rules=replace(made.rules, now=self.clock.now), **timed)
+        self.site_clock = made.clock
+        self.cleanup.enter_context(patch.object(made.clock, "ahead_of_host", lambda: 0.0))
+        return replace(made, rules=replace(made.rules, now=made.clock.now))
+
+    def ahead(self) -> timedelta:
+        """Return how far the time of workers is ahead: idle sites follow a clock that was set."""
+        anchor = self.site_clock._anchor
+        if anchor is None:
+            return timedelta(0)
+        return anchor.at - (self.clock.at - timedelta(seconds=self.clock.seconds - anchor.seconds))
 
     def _wire(self, url: str) -> None:
         super()._wire(url)
-        self.history = TorturedHistory(self.database, self.of_site)
+        self.history = TorturedHistory(self.database, self.of_site, ahead=self.ahead)
         event.listen(self.database, "before_cursor_execute", self._statement)
         self.cleanup.callback(event.remove, self.database, "before_cursor_execute", self._statement)
         self.workers = [Worker(self, f"worker-{number + 1}") for number in range(self.plan.workers)]
@@ -464,7 +475,8 @@ class World(Site):
         """Let a fault happen."""
         self.struck.append(deed.kind)
         where = {"worker": worker.name, "point": point} if worker else {}
-        self.history.add("fault", deed.kind, "info", value={**where, **(deed.value or {})})
+        drawn = {name: value for name, value in (deed.value or {}).items() if name != "copy"}  # its name is chance
+        self.history.add("fault", deed.kind, "info", value={**where, **drawn})
         self.strikes[deed.kind](self, deed.value or {}, worker)
 
     def _cut(self) -> None:
