@@ -4,12 +4,13 @@ One place compares: a rollout before it sends nodes, plans, commits, drift and t
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.documents import BAREMETAL_NODE, Rendering, Revision
 from shipyard_api.domain.findings import DocumentRef, Finding, info, warning
 from shipyard_api.domain.hardware.compare import Compared, compare
 from shipyard_api.domain.hardware.expected import SCHEMA, Expectations, chosen_mode, read_expected
+from shipyard_api.domain.hardware.features import OfNode, Value, by_feature, features_of
 from shipyard_api.domain.hardware.seen import Aspect, NotSeen, SeenHardware, SeenNodes
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SchemaCheck
@@ -22,11 +23,15 @@ MOST_POLLS = 10  # readings for one answer to a person
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed."""
+    """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed.
+
+    ``features``: what this process has seen last of each node.
+    """
 
     rendered: Callable[[Revision], Rendering]
     check: SchemaCheck
     provisioner: Provisioner
+    features: dict[NodeName, OfNode] = field(default_factory=dict)
 
     def expected(self, revision: Revision) -> Expectations:
         """Return what a revision expects of its nodes; nothing if it cannot be read, or compares none."""
@@ -63,7 +68,15 @@ class Hardware:
         read = self.provisioner.capabilities.inventory
         if read is None:
             return dict.fromkeys(nodes, NotSeen(f"{self.provisioner.name} shows no hardware of servers"))
-        return read(nodes, aspects)
+        found = read(nodes, aspects)
+        for node, seen in found.items():
+            if isinstance(seen, SeenHardware):
+                self.features[node] = {**self.features.get(node, {}), **features_of(seen)}
+        return found
+
+    def seen_features(self, nodes: Collection[NodeName]) -> Mapping[str, Mapping[NodeName, Value]]:
+        """Return what was seen last of these nodes, by feature; asks no peer."""
+        return by_feature(nodes, self.features)
 
     def findings(self, revision: Revision, nodes: Collection[NodeName] | None = None) -> Sequence[Finding]:
         """Return what a person should know of the hardware before a deployment of this revision; never an error.
