@@ -232,7 +232,7 @@ def test_what_is_in_the_way_is_one_line_and_no_traceback(
 def test_programs_go_by_the_name_of_the_command_and_take_nothing_else(
     module: str, words: tuple[str, ...], usage: str
 ) -> None:
-    code, output = ToItsEnd(f"shipyard_api.programs.{module}", [*words, "--no-such-option"], os.environ).end()
+    code, output = ToItsEnd(f"shipyard_api.programs.launch.{module}", [*words, "--no-such-option"], os.environ).end()
     assert (code, f"Usage: {usage}\n" in output) == (2, True), output
 
 
