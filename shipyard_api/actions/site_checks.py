@@ -130,7 +130,7 @@ class SiteChecks:
     @property
     def cases(self) -> FindCases:
         """The search for what failed nodes have in common."""
-        return FindCases(self.store, self.designs.rendered, self.hardware.seen_features)
+        return FindCases(self.store, self.designs.rendered, self.hardware.seen_features, self.hardware.expected)
 
     @property
     def hardware(self) -> Hardware:

@@ -213,7 +213,9 @@ def api(
             partial(design_stores.firmware, rendered, schemas.check),
             rendered.committed_nodes,
             lambda deployed: changes_of_site(plan_steps, committed_revision(designs.heads()), deployed),
-            FindCases(store, rendered.of, of_nodes.hardware.hardware.seen_features).design,
+            FindCases(
+                store, rendered.of, of_nodes.hardware.hardware.seen_features, of_nodes.hardware.hardware.expected
+            ).design,
             partial(of_nodes.hardware.hardware.compared, polls=sys.maxsize),
         ),
         software=of_software,

@@ -22,6 +22,7 @@ from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.facts.cases import KINDS, changes, open_cases
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.hardware.expected import Expectations
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.remedies import retry
 from shipyard_api.domain.site_design import SiteInputs
@@ -41,11 +42,15 @@ _PHASE_OF = {NodeStatus.NOT_STARTED: Phase.PREPARE, NodeStatus.PREPARED: Phase.D
 
 @dataclass(frozen=True, slots=True)
 class FindCases:
-    """The search. ``rendered`` raises UnknownRevision and RenderingFailed; ``seen``: what was seen of servers."""
+    """The search. ``rendered`` raises UnknownRevision and RenderingFailed; ``seen``: what was seen of servers.
+
+    ``expected``: the hardware that a revision expects, whose cabling names the switches of a node.
+    """
 
     store: Store
     rendered: Callable[[Revision], Rendering]
     seen: SeenFeatures = nothing_seen
+    expected: Callable[[Revision], Expectations] = lambda _: {}
 
     def changes(self, action: str, inputs: SiteInputs, *, ended: bool) -> tuple[Fact, ...]:
         """Return the facts that make the open cases of an action those of now. ``ended``: none of its nodes is left.
@@ -80,7 +85,12 @@ class FindCases:
             features = of_design(self.rendered(revision))
         except (RenderingFailed, UnknownRevision):
             features = Features(list(nodes))
-        return features.extended(self.seen(nodes))
+        cabled = {
+            node: frozenset(cable.switch for cable in wanted.cabling.values())
+            for node, wanted in self.expected(revision).items()
+            if wanted.cabling
+        }
+        return features.extended({"switch": cabled}).extended(self.seen(nodes))
 
     def features(self, inputs: SiteInputs, nodes: Sequence[NodeRecord]) -> Features:
         """Return what is known of the nodes of an action. Raises ports.errors."""
