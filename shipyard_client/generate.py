@@ -36,7 +36,7 @@ def narrowed(document: dict[str, Any]) -> dict[str, Any]:
         kept = {name: part for name, part in item.items() if name == "parameters" or TAGS & set(part["tags"])}
         if kept.keys() - {"parameters"}:
             paths[path] = kept
-    found = _without(document | {"paths": paths}, LEFT_OUT)
+    found: dict[str, Any] = _without(document | {"paths": paths}, LEFT_OUT)
     components = found["components"]
     while True:
         text = json.dumps(found)
