@@ -218,6 +218,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
+        if isinstance(asked, SeekCases):  # the rollout has ended, and its report is written
+            return Folded(state, case_looks.fold(state, report.facts if isinstance(report, SoughtCases) else ()))
         folded = self._settled(state, self._folded(state, asked, report, now), now)
         return hardware_gate.paced(folded, report, now) if state.rollout is not None and not state.failed else folded
 
@@ -245,8 +247,6 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 return self._fold_answers(state, asked, report, now)
             case Submitted(job, part), SubmitMove(move):
                 return submissions.fold_job(state, _known(state), replace(move, nodes=part or move.nodes), job, now)
-            case _, SeekCases():
-                return Folded(state, case_looks.fold(state, report.facts if isinstance(report, SoughtCases) else ()))
             case PeerFailure(), SelectMembers():
                 return self._fold_no_members(state, report, now)
             case PeerFailure(), PollJobs(_, nodes, polls, machines):
