@@ -24,7 +24,7 @@ from tests.unit.tables import every_row
 from tests.waiting import PATIENCE, until
 
 # Commands that start programs here instead of asking a server; what they do is tested where they are.
-PROGRAMS = {"config", "db", "demo", "import", "serve", "simulate", "token", "up", "worker"}
+PROGRAMS = {"config", "db", "demo", "import", "login", "logout", "mcp", "serve", "simulate", "token", "up", "worker"}
 SITE = FOLDER / "site.yaml"
 # One of each kind of answer: what raw and format make of it does not depend on the command.
 IN_EVERY_FORM = {
@@ -101,7 +101,7 @@ def command_of(words: list[str]) -> tuple[str, ...]:
 
 
 def leaves(group: click.Group = shipyard, *names: str) -> Iterator[tuple[str, ...]]:
-    """Yield every command that asks a server, or tells something itself."""
+    """Yield every command that asks a server, or tells something itself; a login asks a provider."""
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             yield from leaves(command, *names, name)

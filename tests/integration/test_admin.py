@@ -119,7 +119,10 @@ KEYSTONE = {
     "SHIPYARD_KEYSTONE_PROJECT": "service",
 }
 IDENTITY_IN_THE_WAY = {
-    "no such kind of identity": ({"SHIPYARD_IDENTITY_KIND": "ldap"}, "'ldap' is not one of token, keystone, none"),
+    "no such kind of identity": (
+        {"SHIPYARD_IDENTITY_KIND": "ldap"},
+        "'ldap' is not one of token, keystone, oidc, none",
+    ),
     "a time below 0": ({"SHIPYARD_IDENTITY_TOKEN_CACHE_SECONDS": "-1"}, "'-1' is not a number, 0 or above"),
     "a policy file that is none": (
         {**MAAS, "SHIPYARD_POLICY_FILE": __file__},
@@ -232,7 +235,7 @@ def test_what_is_in_the_way_is_one_line_and_no_traceback(
 def test_programs_go_by_the_name_of_the_command_and_take_nothing_else(
     module: str, words: tuple[str, ...], usage: str
 ) -> None:
-    code, output = ToItsEnd(f"shipyard_api.programs.launch.{module}", [*words, "--no-such-option"], os.environ).end()
+    code, output = ToItsEnd(f"shipyard_api.programs.{module}", [*words, "--no-such-option"], os.environ).end()
     assert (code, f"Usage: {usage}\n" in output) == (2, True), output
 
 

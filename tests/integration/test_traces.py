@@ -35,6 +35,7 @@ def test_turns_continue_the_trace_of_the_request(worlds: Callable[..., World]) -
             "Check",
             "PollJob",
             "PollJobs",
+            "SeekCases",
             "SelectMembers",
             "SetTag",
             "SubmitMove",

@@ -7,6 +7,7 @@ import falcon
 import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.storage.unit_of_work import Store
@@ -82,7 +83,7 @@ def test_promenade_is_asked_at_the_commit_and_by_the_actions_where_it_is_set(
 
         committed = site.admin.commit(force="true")
         definition = parts.definitions(parts.build(own))[ActionName("deploy_site")]
-        step = definition.steps({})[StepId("validate_site_design.promenade_validate_site_design")]
+        step = definition.steps(ActionInputs())[StepId("validate_site_design.promenade_validate_site_design")]
         looked = step.ask(1)
 
     assert [one["message"] for one in messages(committed) if one["error"]] == ["no etcd in it"]

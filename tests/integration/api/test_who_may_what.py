@@ -94,6 +94,7 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     **{("POST", f"{V1}/nodes/n1/{one.value}"): WRITE for one in NodeOperation},
     ("GET", f"{V1}/nodes/n1/drain-plan"): READ,
     ("GET", f"{V1}/nodes/n1/deploy-steps"): READ,
+    ("GET", f"{V1}/nodes/n1/hardware"): READ,
     ("GET", f"{V1}/nodes/n1/tasks"): READ,
     ("GET", f"{V1}/etcd-cluster-health-statuses"): READ,
     ("GET", f"{V1}/site/differences"): READ,

@@ -113,6 +113,7 @@ FIRING = {
     ),
     "ShipyardNodesFailed": ({"shipyard_failed_nodes": "3x60"}, {}),
     "ShipyardNodesLate": ({"shipyard_late_nodes": "2x60"}, {}),
+    "ShipyardOneCause": ({"shipyard_cases": "1x60"}, {}),
     "ShipyardStragglers": ({"shipyard_stragglers": "1x120"}, {}),
     "ShipyardPeerFails": (
         {
@@ -135,6 +136,7 @@ CALM = {
     'shipyard_nodes{status="success"}': "16x120",
     "shipyard_failed_nodes": "0x120",
     "shipyard_late_nodes": "0x120",
+    "shipyard_cases": "0x120",
     "shipyard_stragglers": "0x120",
     'shipyard_peer_call_seconds_count{system="MAAS", outcome="success"}': "0+9x120",
     'shipyard_peer_call_seconds_count{system="MAAS", outcome="no_answer"}': "0+1x120",
