@@ -218,8 +218,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
-        if isinstance(asked, SeekCases):  # the rollout has ended, and its report is written
-            return Folded(state, case_looks.fold(state, report.facts if isinstance(report, SoughtCases) else ()))
+        match asked, report:
+            case SeekCases(), SoughtCases(facts):  # the rollout has ended, and its report is written
+                return Folded(state, case_looks.fold(state, facts))
+            case SeekCases(), _:
+                return Folded(state, case_looks.fold(state, ()))
         folded = self._settled(state, self._folded(state, asked, report, now), now)
         return hardware_gate.paced(folded, report, now) if state.rollout is not None and not state.failed else folded
 

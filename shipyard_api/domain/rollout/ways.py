@@ -66,8 +66,7 @@ class Ways(ByFields):
 
     ``reinstalled``: those that are taken down before they are prepared; ``serviced``: those that run steps as they are.
     ``clusters``: the members of each etcd cluster among them. ``at_once``: how many may be away at a time, 0 for no
-    bound of the action. ``drain_interval``, ``drain_timeout``: of the drains of
-    those that are serviced, in seconds.
+    bound of the action. ``drain_interval``, ``drain_timeout``: of the drains of those that are serviced, in seconds.
     """
 
     reinstalled: tuple[NodeName, ...] = ()
