@@ -27,7 +27,14 @@ version = release = _SETUP["metadata"]["version"]
 html_title = f"Shipyard {version}"
 root_doc = "docs/README"
 extensions = ["myst_parser"]
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**"]
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "ansible/README.md",
+    "shipyard_client/README.md",
+    "docs/**",
+]
 exclude_patterns = ["docs/changes/**", "docs/film/**"]
 nitpicky = True
 
