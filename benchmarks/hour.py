@@ -38,6 +38,7 @@ import large_site
 import loop
 import psycopg2
 from psycopg2.extensions import make_dsn, parse_dsn
+from timed_sites import Group, timed
 
 from shipyard_api.cli import stack
 
@@ -203,10 +204,10 @@ def done(url: str, action: str) -> int:
 def engine_alone(machines: int, *, instant: bool) -> None:
     """Print what the engine and Postgres need for a rollout without a provisioner, or for an hour of it."""
     groups = [
-        loop.Group(f"group{at:03}", [f"n{at:03}-{one:03}" for one in range(250)], ["group000"] if at else [])
+        Group(f"group{at:03}", [f"n{at:03}-{one:03}" for one in range(250)], ["group000"] if at else [])
         for at in range(machines // 250)
     ]
-    site = loop.timed(f"{machines} machines", groups, 1)
+    site = timed(f"{machines} machines", groups, 1)
     with installation.database() as database:
         patient: Mapping[str, object] = {**IN_FLIGHT, "prepare_node_timeout": 86_400, "deploy_timeout": 86_400}
         clock = loop.VirtualClock()
