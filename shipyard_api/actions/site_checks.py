@@ -1,7 +1,7 @@
 """What site actions check before they change anything: functions from a revision to findings."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from shipyard_api.actions.inputs import ActionInputs
@@ -10,7 +10,6 @@ from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
-from shipyard_api.domain.hardware.features import OfNode
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.task_graph.site_plan import SitePlan
@@ -103,7 +102,7 @@ class Systems:
 class SiteChecks:
     """The checks. Each gets the revision, returns findings and may raise ports.errors.
 
-    ``reads``: reads the design for the action, as its admission does. ``features``: what was seen last of servers.
+    ``reads``: reads the design for the action, as its admission does.
     """
 
     store: Store
@@ -111,7 +110,6 @@ class SiteChecks:
     systems: Systems
     rules: DesignRules
     reads: Reads = DesignRules.read
-    features: dict[NodeName, OfNode] = field(default_factory=dict)
 
     def as_made(self, inputs: ActionInputs) -> "SiteChecks":
         """Return the checks for an action, which refuse another design under the number of its revision."""
@@ -136,7 +134,7 @@ class SiteChecks:
     def hardware(self) -> Hardware:
         """The comparison of the hardware of nodes with what the design expects."""
         rendered, provisioner = self.designs.rendered, self.systems.provisioner
-        return Hardware(rendered, lambda schema, data: self.rules.check(schema, data), provisioner, self.features)
+        return Hardware(rendered, lambda schema, data: self.rules.check(schema, data), provisioner, self.store)
 
     def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
         """Name the action that holds the site; a unique index has refused a second one already."""

@@ -34,6 +34,14 @@ node_specifications = sa.Table(
     sa.Column("adopted_by", sa.Text, nullable=False, server_default=""),
 )
 
+# What was seen last of the hardware of each node: the features that failed nodes may share, such as its switches.
+seen_hardware = sa.Table(
+    "seen_hardware",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("features", JSONB, nullable=False),
+)
+
 # Ended actions whose nodes are not observed yet.
 sighted_actions = sa.Table(
     "sighted_actions",

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.observations import DownNode, LeftNode, MachineObservation, ObservedMember, TakenDownNode
+from shipyard_api.domain.hardware.features import OfNode, Value
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.observations import Unobserved
@@ -190,6 +191,39 @@ class Observations:
             .where(s.sighted_actions.c.action_id == sa.any_(sa.cast([*done], ARRAY(sa.Text))))
             .values(done_at=now)
         )
+
+    def keep_seen(self, features: Mapping[NodeName, OfNode]) -> None:
+        """Keep what was seen of nodes; a feature that was not seen now keeps its value."""
+        rows = [
+            {"name": node, "features": {name: _stored(value) for name, value in sorted(features[node].items())}}
+            for node in sorted(features)  # two that keep the same nodes wait for each other, in one order
+        ]
+        new = insert(s.seen_hardware)
+        merged = s.seen_hardware.c.features.op("||")(new.excluded.features)
+        changed = merged != s.seen_hardware.c.features
+        kept = new.on_conflict_do_update(index_elements=["name"], set_={"features": merged}, where=changed)
+        if rows:
+            self._connection.execute(kept, rows)
+
+    def seen(self, nodes: Collection[NodeName]) -> Mapping[NodeName, OfNode]:
+        """Return what was seen last of the nodes, of those of which anything was."""
+        wanted = s.seen_hardware.c.name == sa.any_(sa.cast([*nodes], ARRAY(sa.Text)))
+        rows = self._connection.execute(sa.select(s.seen_hardware).where(wanted))
+        return {NodeName(row.name): {name: _value(value) for name, value in row.features.items()} for row in rows}
+
+
+def _stored(value: Value) -> str | list[str]:
+    match value:
+        case str():
+            return value
+    return sorted(value)
+
+
+def _value(stored: str | list[str]) -> Value:
+    match stored:
+        case str():
+            return stored
+    return frozenset(stored)
 
 
 def _newest(since: ActionId) -> sa.Subquery:

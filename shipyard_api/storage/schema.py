@@ -5,10 +5,10 @@ ADR 0034: a newer release's migrations only add to the schema, until one says wh
 
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 
-OLDEST = "0036"
+OLDEST = "0038"
 """The first schema with every table and column that the code uses."""
 
-NEWEST = "0037"
+NEWEST = "0038"
 """The schema that ``db upgrade`` of this release leads to."""
 
 ROLLING_FROM = "0023"

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.facts.cases import KINDS
+from tests import simulated_peers
+from tests.combinations.site import DURATIONS
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.description import check
 from tests.integration.test_policy_on_simulators import PolicySite
+from tests.planted_hardware import PROFILE, SCHEMA
 
 NIGHT = tuple(f"n{number}" for number in range(1, 43))
 DEAD = NIGHT[24:30]
@@ -76,6 +79,28 @@ class StaggeredSite(RackSite):
         return [("first", [], first), ("second", ["first"], [node for node in NIGHT if node not in first])]
 
 
+class CabledSite(RackSite):
+    """The same without racks in the design: only LLDP, which Ironic has collected, says where a node hangs."""
+
+    def scenario(self, fates: Mapping[str, Any]) -> Any:
+        """Return the scenario in which six nodes hang on each switch."""
+        nics = {
+            name: [{"name": "eno1", "switch": f"sw{place // 6}", "port": f"port {place % 6}"}]
+            for place, name in enumerate(NIGHT)
+        }
+        hardware = {name: {"cpu_model": "Right", "nics": cards} for name, cards in nics.items()}
+        return simulated_peers.scenario(fates, DURATIONS, hardware=hardware)
+
+    def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the documents of the design, which expects a processor."""
+        found = super().documents(labels)
+        for one in found:
+            if one["schema"].endswith("/BaremetalNode/v1"):
+                one["data"]["hardware_profile"] = PROFILE
+                one["data"]["metadata"].pop("rack", None)
+        return [*found, document(SCHEMA, "servers", {"hardware_profiles": [PROFILE], "cpu": {"model": "Right"}})]
+
+
 @pytest.fixture
 def site(request: pytest.FixtureRequest, module_database_url: str) -> Iterator[RackSite]:
     kind, provisioner = request.param
@@ -112,6 +137,18 @@ def test_a_running_action_proposes_to_hold_what_is_left_of_the_rack(site: RackSi
     assert (len(case["nodes"]), case["rest"]) == (6, 0)
     assert site.events()[0] == "case_opened"
     assert set(site.events()[1:]) == {"case_changed"}
+
+
+@pytest.mark.parametrize("site", [(CabledSite, "ironic")], indirect=True, ids=str)
+def test_a_switch_that_another_worker_has_seen_is_the_case(site: RackSite) -> None:
+    site.begin()
+    site.fail_rack()
+    site.turns(lambda: bool(site.sent()))
+    site.engine = site.new_worker()
+    site.run()
+
+    (case,) = site.shown("")
+    assert case["sentence"].startswith("6 of the 7 that failed hang on switch sw4; none of 35 others do. Since ")
 
 
 @pytest.mark.parametrize("site", [(RackSite, "ironic")], indirect=True, ids=str)

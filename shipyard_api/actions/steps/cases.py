@@ -29,7 +29,6 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.features import SeenFeatures, nothing_seen
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage.unit_of_work import Store
@@ -42,14 +41,15 @@ _PHASE_OF = {NodeStatus.NOT_STARTED: Phase.PREPARE, NodeStatus.PREPARED: Phase.D
 
 @dataclass(frozen=True, slots=True)
 class FindCases:
-    """The search. ``rendered`` raises UnknownRevision and RenderingFailed; ``seen``: what was seen of servers.
+    """The search. ``rendered`` raises UnknownRevision and RenderingFailed; ``seen``: what was seen last of servers,
+    which counts before the design.
 
     ``expected``: the hardware that a revision expects, whose cabling names the switches of a node.
     """
 
     store: Store
     rendered: Callable[[Revision], Rendering]
-    seen: SeenFeatures = nothing_seen
+    seen: Callable[[Collection[NodeName]], Mapping[str, Mapping[NodeName, Value]]] = lambda _: {}
     expected: Callable[[Revision], Expectations] = lambda _: {}
 
     def changes(self, action: str, inputs: SiteInputs, *, ended: bool) -> tuple[Fact, ...]:

@@ -4,18 +4,19 @@ One place compares: a rollout before it sends nodes, plans, commits, drift and t
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from shipyard_api.domain.documents import BAREMETAL_NODE, Rendering, Revision
 from shipyard_api.domain.findings import DocumentRef, Finding, info, warning
 from shipyard_api.domain.hardware.compare import Compared, compare
 from shipyard_api.domain.hardware.expected import SCHEMA, Expectations, chosen_mode, read_expected
-from shipyard_api.domain.hardware.features import OfNode, Value, by_feature, features_of
+from shipyard_api.domain.hardware.features import Value, by_feature, features_of
 from shipyard_api.domain.hardware.seen import Aspect, NotSeen, SeenHardware, SeenNodes
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SchemaCheck
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.storage.unit_of_work import Store
 
 MOST_NAMED = 10  # sentences in one message
 MOST_POLLS = 10  # readings for one answer to a person
@@ -25,13 +26,13 @@ MOST_POLLS = 10  # readings for one answer to a person
 class Hardware:
     """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed.
 
-    ``features``: what this process has seen last of each node.
+    ``store``: keeps what was seen last of each node, for the search for causes; None: nothing is kept.
     """
 
     rendered: Callable[[Revision], Rendering]
     check: SchemaCheck
     provisioner: Provisioner
-    features: dict[NodeName, OfNode] = field(default_factory=dict)
+    store: Store | None = None
 
     def expected(self, revision: Revision) -> Expectations:
         """Return what a revision expects of its nodes; nothing if it cannot be read, or compares none."""
@@ -64,19 +65,20 @@ class Hardware:
         return compare(expected, seen, chosen)
 
     def seen(self, nodes: Collection[NodeName], aspects: frozenset[Aspect]) -> SeenNodes:
-        """Return what the provisioner has seen of these nodes. Raises ports.errors."""
+        """Return what the provisioner has seen of these nodes, and keep their features. Raises ports.errors."""
         read = self.provisioner.capabilities.inventory
         if read is None:
             return dict.fromkeys(nodes, NotSeen(f"{self.provisioner.name} shows no hardware of servers"))
         found = read(nodes, aspects)
-        for node, seen in found.items():
-            if isinstance(seen, SeenHardware):
-                self.features[node] = {**self.features.get(node, {}), **features_of(seen)}
+        features = {node: features_of(seen) for node, seen in found.items() if isinstance(seen, SeenHardware)}
+        if self.store is not None and features:
+            with self.store.begin() as tx:
+                tx.observations.keep_seen(features)
         return found
 
     def seen_features(self, nodes: Collection[NodeName]) -> Mapping[str, Mapping[NodeName, Value]]:
-        """Return what was seen last of these nodes, by feature; asks no peer."""
-        return by_feature(nodes, self.features)
+        """Return what any process has seen last of these nodes, by feature; asks no peer."""
+        return {} if self.store is None else by_feature(self.store.read(lambda tx: tx.observations.seen(nodes)))
 
     def findings(self, revision: Revision, nodes: Collection[NodeName] | None = None) -> Sequence[Finding]:
         """Return what a person should know of the hardware before a deployment of this revision; never an error.

@@ -1,6 +1,6 @@
 """What was seen of servers, as features that failed ones may share: switch, port group, model, firmware."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from shipyard_api.domain.hardware.seen import SeenHardware
 from shipyard_api.domain.nodes import NodeName
@@ -19,10 +19,10 @@ def features_of(seen: SeenHardware) -> OfNode:
     return {name: value for name, value in known.items() if value}
 
 
-def by_feature(nodes: Collection[NodeName], known: Mapping[NodeName, OfNode]) -> Mapping[str, Mapping[NodeName, Value]]:
+def by_feature(known: Mapping[NodeName, OfNode]) -> Mapping[str, Mapping[NodeName, Value]]:
     """Return the values of each feature of these nodes."""
     found: dict[str, dict[NodeName, Value]] = {}
-    for node in nodes:
-        for name, value in known.get(node, {}).items():
+    for node, values in known.items():
+        for name, value in values.items():
             found.setdefault(name, {})[node] = value
     return found

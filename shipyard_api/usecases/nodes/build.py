@@ -54,5 +54,5 @@ def build(
         plan_drain=PlanDrain(protection, cluster, etcd),
         list=ListNodes(store, job_address, page_of, rendered.committed_nodes, compare),
         statuses=SiteStatuses(provisioner),
-        hardware=DescribeHardware(Hardware(rendered.of, rules.check, provisioner), rendered.committed),
+        hardware=DescribeHardware(Hardware(rendered.of, rules.check, provisioner, store), rendered.committed),
     )
