@@ -41,14 +41,15 @@ class Earlier(Struct, frozen=True):
     action: str
 
 
-class Case(Struct, frozen=True):
+class Case(Struct, frozen=True, omit_defaults=True):
     """What ``nodes`` share and the others do not: one value of one feature.
 
     ``affected``: how many nodes failed, or are late, or differ, of which the feature is known; ``unknown``: of how many
     it is not. ``others``: the nodes to which that did not happen; ``others_with`` of them have the value too.
     ``since``: when it happened first. ``words``: the beginning of what most of them give as the reason. ``also``: other
     features that hold the same nodes. ``rest``: how many nodes with the value have not begun. ``command``: what an
-    operator could do now; a case never does it.
+    operator could do now; a case never does it. ``explained``: how many nodes earlier cases explain, which count for
+    nothing here.
     """
 
     kind: CaseKind
@@ -65,6 +66,7 @@ class Case(Struct, frozen=True):
     rest: int = 0
     command: str = ""
     earlier: Earlier | None = None
+    explained: int = 0
 
     @property
     def key(self) -> str:
@@ -86,7 +88,8 @@ class Case(Struct, frozen=True):
             if len(self.nodes) == self.affected > 1
             else f"{len(self.nodes)} of the {self.affected}"
         )
-        first = f"{total} {happened} {wording.has.format(self.value)}"
+        remaining = " remaining nodes" if self.explained else ""
+        first = f"{total}{remaining} {happened} {wording.has.format(self.value)}"
         first = first[0].upper() + first[1:]
         unknown = f" (of {self.unknown} more it is not known)" if self.unknown else ""
         if self.feature == WORDS:

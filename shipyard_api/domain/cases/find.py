@@ -111,14 +111,15 @@ def find_cases(kind: CaseKind, nodes: Mapping[NodeName, NodeFact], features: Fea
             population.affected,
             population.clusters,
         )
-        cases.append(_case(kind, population, best, candidates))
+        explained = affected - len(population.affected)
+        cases.append(replace(_case(kind, population, best, candidates), explained=explained))
         if len(cases) < MOST_CASES:
             column = population.features.columns[best.feature]
             # Of nodes of which the feature is not known, the case may be the cause as well.
             gone = holders(column, best.value, population.counted) + holders(column, "", population.counted)
             population.take(gone)
     if len(cases) < MOST_CASES and (alike := _alike(kind, population)):
-        cases.append(alike)
+        cases.append(replace(alike, explained=affected - len(population.affected)))
     return tuple(cases)
 
 
@@ -218,11 +219,17 @@ def _alike(kind: CaseKind, population: _Population) -> Case | None:
             templates[of_nodes[at]] += 1
     if not templates:
         return None
-    words, number = templates.most_common(1)[0]
+    common = templates.most_common(1)[0][0]
+    words = min((text for text in templates if _is_detailed(common, text)), key=len)
+    hit = [at for at, text in of_nodes.items() if _is_detailed(text, words)]
     affected, known = len(population.affected), len(population.counted)
-    if not is_more_than_background(number, affected, known, len(templates)):
+    if not is_more_than_background(len(hit), affected, known, len(templates)):
         return None
-    hit = [at for at, text in of_nodes.items() if text == words]
     nodes = tuple(sorted(population.features.names[at] for at in hit))
     case = Case(kind, WORDS, words, nodes, affected, 0, known - affected, rest=len(population.ahead))
     return _with_words(case, population, hit)
+
+
+def _is_detailed(text: str, reason: str) -> bool:
+    """Return whether a text is this reason, with more details or without: peers are asked for those of a few nodes."""
+    return text == reason or text.startswith(f"{reason};")

@@ -71,6 +71,12 @@ def test_all_nodes_of_a_site_that_fail_alike_are_a_case_of_their_words() -> None
     )
 
 
+def test_details_of_a_few_nodes_do_not_make_another_reason() -> None:
+    failed = {at: f"n{at}: commissioning failed{'; ERROR of Mon: no lease' * (at < 10)}" for at in range(40)}
+    (case,) = _found(_nodes(40, failed), _features(40, rack=_racks(40)))
+    assert case.sentence.startswith("All 40 that failed give the same reason.")
+
+
 def test_the_same_words_of_few_nodes_among_many_are_no_case() -> None:
     assert _found(_nodes(200, _ipmi(range(0, 200, 40))), _features(200, rack=_racks(200))) == ()
 
