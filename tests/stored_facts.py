@@ -6,7 +6,7 @@ from typing import Any
 from shipyard_api.domain.actions import RunState, StepId, StepState
 from shipyard_api.domain.cases.case import Case, CaseKind, Earlier, Tie
 from shipyard_api.domain.facts.actions import ActionEnded, Noted
-from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
+from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened, CasesUnknown
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
@@ -139,6 +139,7 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         {"key": "failed rack r1", "sentence": "Rack r1."},
         CaseClosed("failed rack r1", "Rack r1."),
     ),
+    "no case can be looked for": ("cases_unknown", {"why": "no answer"}, CasesUnknown("no answer")),
     "an effect is intended": (
         "intended",
         {"marker": "m-1", "attempt": 2, "effect": {"v": 1, "group": "a", "nodes": ["n1"]}},

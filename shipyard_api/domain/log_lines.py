@@ -10,7 +10,7 @@ from functools import singledispatch
 from typing import Any
 
 from shipyard_api.domain.facts.actions import Noted
-from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
+from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened, CasesUnknown
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
@@ -71,6 +71,15 @@ def _(fact: Intended) -> str:
 def _(fact: CaseOpened | CaseChanged) -> str:
     command = f" Next: {fact.case.command}." if fact.case.command else ""
     return f"{fact.case.sentence}{command} Nodes: {', '.join(fact.case.nodes)}"
+
+
+@_text.register
+def _(fact: CasesUnknown) -> str:
+    return (
+        f"what failed or late nodes have in common is not known: {fact.why}"
+        if fact.why
+        else "the cause is looked for again"
+    )
 
 
 @_text.register

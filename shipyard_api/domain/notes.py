@@ -12,7 +12,7 @@ from functools import singledispatch
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import Noted
-from shipyard_api.domain.facts.cases import CaseClosed, CaseOpened
+from shipyard_api.domain.facts.cases import CaseClosed, CaseOpened, CasesUnknown
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact, JournalFact
 from shipyard_api.domain.facts.findings import FindingReported
@@ -88,6 +88,7 @@ _LEAST: Mapping[type[Fact], int] = {
     LateResult: 1,
     Noted: 1,
     CaseOpened: 1,
+    CasesUnknown: 1,
     CaseClosed: 2,
     FindingReported: 1,
     TeardownWaits: 1,
@@ -329,6 +330,12 @@ def _(fact: EtcdMemberRemoved, _jobs: _Jobs) -> Iterator[_Draft]:
 @_drafts.register
 def _(fact: CaseOpened, _jobs: _Jobs) -> Iterator[_Draft]:
     yield _Draft(1, "Case Opened", fact.case.sentence)
+
+
+@_drafts.register
+def _(fact: CasesUnknown, _jobs: _Jobs) -> Iterator[_Draft]:
+    if fact.why:
+        yield _Draft(1, "Cases Unknown", f"what failed or late nodes have in common is not known: {fact.why}")
 
 
 @_drafts.register

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import (
-    case_looks,
-    hardware_gate,
+    cases,
+    hardware,
     job_watch,
     joining,
     late_nodes,
@@ -153,7 +153,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         move, compare = state.rollout.next_move(now), None
         if move is not None:
             move = taking_down.one_way(state, move)
-            compare = hardware_gate.question(state, move, state.kind(move, self.kind)) if self.hardware else None
+            compare = hardware.question(state, move, state.kind(move, self.kind)) if self.hardware else None
         if move is not None and compare is None:
             begins = taking_down.begins(state, move)
             return Gather(begins=True) if begins else self._submit(state, state.rollout, move, now)
@@ -161,7 +161,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Gather()
         if state.rollout.running or not state.rollout.done:
             return Look(replace(self._poll(state, state.rollout, now), hardware=compare))
-        if look := case_looks.next_look(state, self.cases, ended=True):
+        if look := cases.next_look(state, self.cases, ended=True):
             return Look(look)
         if state.rollout.verdict() is Verdict.FAILED:
             return Failed(f"{CRITICAL_FAILED}; {state.summary()}")
@@ -205,12 +205,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def ask(self, question: Question) -> Members | Answers | SoughtCases:
         """Select the members, or poll everything that runs. Raises only if no peer answers."""
         if isinstance(question, SeekCases):
-            return case_looks.seek(self.cases, question)
+            return self.cases(question) if self.cases else SoughtCases(())
         if isinstance(question, PollJobs):
             answers = rollout_polls.answers(
                 question, self.store, self.provisioner, self.cluster, self._tasks, self.gates, self.hardware
             )
-            return case_looks.answered(answers, self.cases, question.cases)
+            return cases.answered(answers, self.cases, question.cases)
         known = self.store, self.provisioner, self.acceptance, self.specifications, self.takes_down
         return members.select(question, *known, kind=self.kind)
 
@@ -219,19 +219,17 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
         match asked, report:
-            case SeekCases(), SoughtCases(facts):  # the rollout has ended, and its report is written
-                return Folded(state, case_looks.fold(state, facts))
-            case SeekCases(), _:
-                return Folded(state, case_looks.fold(state, ()))
+            case SeekCases(), SoughtCases() as sought:  # the rollout has ended, and its report is written
+                return Folded(state, cases.fold(state, sought, ended=True))
         folded = self._settled(state, self._folded(state, asked, report, now), now)
-        return hardware_gate.paced(folded, report, now) if state.rollout is not None and not state.failed else folded
+        return hardware.paced(folded, report, now) if state.rollout is not None and not state.failed else folded
 
     def _settled(self, state: RolloutState, folded: Folded[RolloutState], now: datetime) -> Folded[RolloutState]:
         """Return what follows from the facts of a report."""
         if state.rollout is not None and not state.failed:
             # The next group may have no node that is not in flight already.
             folded = settled(folded, state.rollout, now, self.pause)
-        case_looks.note(state, folded.facts)
+        cases.note(state, folded.facts)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
         if not failed or not hold_after:
@@ -334,8 +332,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = open_gates(rollout, now), pacing.waits(rollout, now, state.action)
-        cases = case_looks.next_look(state, self.cases)
-        return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy, cases)
+        look = cases.next_look(state, self.cases)
+        return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy, look)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
@@ -352,10 +350,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         self, state: RolloutState, poll: PollJobs, answers: Answers, now: datetime
     ) -> Folded[RolloutState]:
         rollout = _known(state)
-        facts = [*uncounted.apply(state, answers.uncounted), *case_looks.fold(state, answers.cases)]
+        facts = [*uncounted.apply(state, answers.uncounted), *cases.fold(state, answers.cases)]
         polls: list[datetime] = []
         if poll.hardware is not None and answers.hardware is not None:
-            facts.extend(hardware_gate.fold(state, rollout, poll.hardware, answers.hardware))
+            facts.extend(hardware.fold(state, rollout, poll.hardware, answers.hardware))
         for move in list(rollout.running):
             if state.watches[move].passage is not None:
                 continue

@@ -1,17 +1,21 @@
 """Finding the cases of an action while it runs: what its nodes share, from its rows and from its frozen design.
 
-Nothing here acts. A case proposes one command, as it is best when the case is found.
+Nothing here acts. A case proposes one command, as it is best when the case is found. The rollout of the action looks
+for them after failures, and when nodes become late.
 """
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_fields
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from shipyard_api.actions.steps import pacing
+from shipyard_api.actions.steps.rollout_messages import Answers, SeekCases, SoughtCases
+from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain import node_sets
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.cases.case import WORDS, Case, CaseKind, wording_of
@@ -19,15 +23,16 @@ from shipyard_api.domain.cases.features import Features, Value, of_design
 from shipyard_api.domain.cases.find import NodeFact, Seen, find_cases
 from shipyard_api.domain.cases.ranking import has
 from shipyard_api.domain.documents import Rendering, Revision
-from shipyard_api.domain.facts.cases import KINDS, changes, open_cases
+from shipyard_api.domain.facts.cases import KINDS, CaseOpened, CasesUnknown, changes, open_cases, why_unknown
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesLate, NodesNotLate
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.expected import Expectations
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.remedies import retry
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
+from shipyard_api.ports.documents import RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
@@ -52,39 +57,36 @@ class FindCases:
     seen: Callable[[Collection[NodeName]], Mapping[str, Mapping[NodeName, Value]]] = lambda _: {}
     expected: Callable[[Revision], Expectations] = lambda _: {}
 
-    def changes(self, action: str, inputs: SiteInputs, *, ended: bool) -> tuple[Fact, ...]:
-        """Return the facts that make the open cases of an action those of now. ``ended``: none of its nodes is left.
-
-        Without an answer of the design store, nothing changes.
-        """
+    def __call__(self, question: SeekCases) -> SoughtCases:
+        """Return the facts that make the open cases of an action those of now, or that say why these are unknown."""
+        action, inputs, ended = question.action, question.inputs, question.ended
         with self.store.begin() as tx:
             nodes = tx.actions.nodes(ActionId(action), status=(), group=(), after="", limit=_ALL)
             groups = tx.actions.groups(ActionId(action), status=(), group=(), after=-1, limit=_ALL)
-            before = open_cases(entry.fact for entry in tx.journal.entries(ActionId(action), KINDS))
+            known = [entry.fact for entry in tx.journal.entries(ActionId(action), KINDS)]
+        before, unknown = open_cases(known), why_unknown(known)
         try:
             features = self.features(inputs, nodes)
-        except PeerError:
-            return ()
+        except (UnreadableDesign, PeerError) as error:
+            return SoughtCases(() if unknown else (CasesUnknown(str(error)),), answered=False)
         sent = _Sent.of(groups)
         found: list[Case] = []
         for kind in (CaseKind.FAILED, CaseKind.LATE):
             facts = _facts(kind, nodes, sent)
             cases = find_cases(kind, facts, features)
             found += [replace(case, command=_command(case, action, facts, features, ended=ended)) for case in cases]
-        new = [case.key for case in found if case.key not in {known.key for known in before}]
+        new = [case.key for case in found if case.key not in {one.key for one in before}]
         with self.store.begin() as tx:
             earlier = tx.journal.earlier_cases(ActionId(action), new) if new else {}
-        return tuple(changes(before, found, earlier))
+        again = (CasesUnknown(""),) if unknown else ()
+        return SoughtCases((*again, *changes(before, found, earlier)))
 
     def design(self, revision: Revision, nodes: Collection[NodeName]) -> Features:
-        """Return what the design says of nodes, and what was seen of them. Raises ports.errors.
-
-        Of a design that cannot be read, it is only what was seen.
-        """
+        """Return what the design says of nodes, and what was seen of them. Raises UnreadableDesign and ports.errors."""
         try:
             features = of_design(self.rendered(revision))
-        except (RenderingFailed, UnknownRevision):
-            features = Features(list(nodes))
+        except (RenderingFailed, UnknownRevision) as error:
+            raise UnreadableDesign(str(error)) from error
         cabled = {
             node: frozenset(cable.switch for cable in wanted.cabling.values())
             for node, wanted in self.expected(revision).items()
@@ -93,7 +95,7 @@ class FindCases:
         return features.extended({"switch": cabled}).extended(self.seen(nodes))
 
     def features(self, inputs: SiteInputs, nodes: Sequence[NodeRecord]) -> Features:
-        """Return what is known of the nodes of an action. Raises ports.errors."""
+        """Return what is known of the nodes of an action; raises as ``design``."""
         names = [NodeName(node.name) for node in nodes]
         features = self.design(Revision(inputs.revision), names)
         known: dict[str, Mapping[NodeName, Value]] = {}
@@ -104,6 +106,35 @@ class FindCases:
             asked = {node: frozenset(template for template, _ in steps) for node, steps in inputs.deploy_steps.items()}
             known["template"] = {name: asked.get(name, frozenset()) for name in names}
         return features.extended(known)
+
+
+def next_look(state: RolloutState, cases: FindCases | None, *, ended: bool = False) -> SeekCases | None:
+    """Return the question if it is due, None otherwise. ``ended``: nothing of the rollout is left."""
+    return SeekCases(state.action, state.inputs, ended) if cases is not None and state.cases_due else None
+
+
+def answered(answers: Answers, cases: FindCases | None, question: SeekCases | None) -> Answers:
+    """Return the answers of a poll, with the cases if it asks for them."""
+    return with_fields(answers, cases=cases(question)) if question and cases else answers
+
+
+def note(state: RolloutState, facts: Iterable[Fact]) -> None:
+    """Remember that there may be another case after these facts; figures of open ones change with every node."""
+    for fact in facts:
+        match fact:
+            case NodesChanged(status=status) if state.cases or status is NodeStatus.FAILURE:
+                state.cases_due = True
+            case NodesLate() | NodesNotLate():
+                state.cases_due = True
+
+
+def fold(state: RolloutState, sought: SoughtCases | None, *, ended: bool = False) -> tuple[Fact, ...]:
+    """Return the facts about cases; None: they were not looked for. Without an answer, the next poll looks again."""
+    if sought is None:
+        return ()
+    state.cases_due = not sought.answered and not ended
+    state.cases = state.cases or any(fact.kind == CaseOpened.kind for fact in sought.facts)
+    return sought.facts
 
 
 @dataclass(frozen=True, slots=True)

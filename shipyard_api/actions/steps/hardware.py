@@ -1,23 +1,38 @@
 """The hardware of nodes, compared with what the design expects (product, section 15).
 
 One place compares: a rollout before it sends nodes, plans, commits, drift and the page of a node ask it.
+
+The gate of a rollout compares nodes before they are first powered on. A node that its provisioner has not inspected yet
+is sent, because its preparation inspects it, and compared before it is deployed. A provisioner without an answer stops
+nothing: the submission that follows needs it anyway.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
+from shipyard_api.actions.steps.rollout_messages import Answers, CompareHardware, Kind
+from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.documents import BAREMETAL_NODE, Rendering, Revision
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.findings import DocumentRef, Finding, info, warning
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.compare import Compared, compare
 from shipyard_api.domain.hardware.expected import SCHEMA, Expectations, chosen_mode, read_expected
 from shipyard_api.domain.hardware.features import Value, by_feature, features_of
 from shipyard_api.domain.hardware.seen import Aspect, NotSeen, SeenHardware, SeenNodes
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SchemaCheck
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.workflow.step import Folded, PeerFailure
 
+FAIL = "fail"
+BETWEEN_READINGS = timedelta(seconds=1)
 MOST_NAMED = 10  # sentences in one message
 MOST_POLLS = 10  # readings for one answer to a person
 
@@ -37,9 +52,12 @@ class Hardware:
     def expected(self, revision: Revision) -> Expectations:
         """Return what a revision expects of its nodes; nothing if it cannot be read, or compares none."""
         try:
-            rendering = self.rendered(revision)
+            return self._expected(revision)
         except (RenderingFailed, UnknownRevision):
             return {}
+
+    def _expected(self, revision: Revision) -> Expectations:
+        rendering = self.rendered(revision)
         if SCHEMA not in rendering.kept:
             rendering.kept[SCHEMA] = read_expected(rendering, self.check)[0] if chosen_mode(rendering) else {}
         expected: Expectations = rendering.kept[SCHEMA]
@@ -50,7 +68,10 @@ class Hardware:
 
         ``polls``: how often inventories are read at most. Nodes that no poll has reached are ``unread``.
         """
-        expected = self.expected(revision)
+        try:
+            expected = self._expected(revision)
+        except (RenderingFailed, UnknownRevision) as error:
+            return Compared(unknown=dict.fromkeys(nodes or (), str(error)))
         chosen = sorted(expected if nodes is None else (node for node in nodes if node in expected))
         if not chosen:
             return Compared()
@@ -119,3 +140,51 @@ def unknown(reasons: Mapping[NodeName, str]) -> list[str]:
 def _named(nodes: Sequence[NodeName]) -> str:
     omitted = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
     return f"{', '.join(nodes[:MOST_NAMED])}{omitted}"
+
+
+def question(state: RolloutState, move: Move, kind: Kind) -> CompareHardware | None:
+    """Return what has to be asked before this move, the next one, is sent; None if it may be sent."""
+    rollout, hardware = state.rollout, state.hardware
+    if not state.inputs.hardware or rollout is None or kind not in (Kind.DEPLOYMENT, Kind.PRESERVING):
+        return None
+    nodes = [node for node in move.nodes if node not in hardware.checked]
+    if move.phase is Phase.DEPLOY:
+        nodes = [node for node in nodes if node in hardware.unknown or node in rollout.spared]
+    return CompareHardware(move, tuple(nodes), state.inputs.revision) if nodes else None
+
+
+def paced(folded: Folded[RolloutState], report: object, now: datetime) -> Folded[RolloutState]:
+    """Wait a moment before the next reading, if this one has not reached all nodes."""
+    match report:
+        case Answers(hardware=Compared(unread=unread)) if unread:
+            return replace(folded, wait_until=now + BETWEEN_READINGS)
+    return folded
+
+
+def sent(state: RolloutState, move: Move) -> None:
+    """Forget that the nodes of a move were compared, once it is sent."""
+    state.hardware.checked.difference_update(move.nodes)
+
+
+def fold(state: RolloutState, rollout: Rollout, asked: CompareHardware, answer: Compared | PeerFailure) -> list[Fact]:
+    """Record what was compared, fail nodes with wrong hardware if the design says so, and return the facts."""
+    compared = answer
+    if isinstance(compared, PeerFailure):
+        compared = Compared(unknown=dict.fromkeys(asked.nodes, compared.detail))
+    hardware = state.hardware
+    read = [node for node in asked.nodes if node not in compared.unread]
+    hardware.checked.update(read)
+    hardware.unknown.difference_update(read)
+    facts: list[Fact] = []
+    if asked.move.phase is Phase.PREPARE:
+        hardware.unknown.update(node for node in compared.unknown if node not in compared.mismatches)
+    elif compared.unknown:
+        facts.append(Noted("Hardware Unknown", f"not compared: {listed(unknown(compared.unknown))}"))
+    if not compared.mismatches:
+        return facts
+    facts.append(Noted("Hardware Differs", listed(list(compared.sentences()))))
+    if state.inputs.hardware == FAIL:
+        reasons = {node: "; ".join(texts) for node, texts in compared.mismatches.items()}
+        facts.extend(rollout.hold(asked.move, reasons, hardware=True))
+        hardware.checked.difference_update(reasons)
+    return facts

@@ -92,9 +92,10 @@ class SeekCases:
 
 @dataclass(frozen=True, slots=True)
 class SoughtCases:
-    """How the open cases have changed, None if it was not asked."""
+    """How the open cases have changed. ``answered``: whether the search has an answer."""
 
-    facts: tuple[Fact, ...] | None
+    facts: tuple[Fact, ...]
+    answered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +253,8 @@ class Answers:
 
     ``accepted``: how acceptance tasks stand, by the key of each that was looked at. ``machines``: the provisioner's
     own labels of machines by lower-case name, None where they were not asked for. ``gates``: those that were answered.
-    ``uncounted``: as of ``Members``, None if it is unknown. ``cases``: as of ``SoughtCases``. ``hardware``: how nodes
-    of the next move differ, None if that was not asked.
+    ``uncounted``: as of ``Members``, None if it is unknown. ``cases``, and how nodes of the next move
+    differ (``hardware``): None if it was not asked.
     """
 
     reports: Reports | PeerFailure
@@ -262,7 +263,7 @@ class Answers:
     machines: Mapping[str, str] | None = None
     gates: Mapping[tuple[WavePlace, int], Answer | Met | Unmet] = field(default_factory=dict)
     uncounted: frozenset[NodeName] | None = None
-    cases: tuple[Fact, ...] | None = None
+    cases: SoughtCases | None = None
     hardware: Compared | PeerFailure | None = None
 
     def of(self, job: JobId) -> JobReport | PeerFailure:

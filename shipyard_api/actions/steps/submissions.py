@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from shipyard_api.actions.steps import hardware_gate, leaving, taking_down
+from shipyard_api.actions.steps import hardware, leaving, taking_down
 from shipyard_api.actions.steps.job_watch import Job
 from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
@@ -24,7 +24,7 @@ AFTER_REFUSAL = (
 def fold_job(state: RolloutState, rollout: Rollout, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:
     """Watch the job of a move, which begins with it unless its nodes were taken down before."""
     facts, batch = tuple[Fact, ...](), move.batch
-    hardware_gate.sent(state, move)
+    hardware.sent(state, move)
     if (taken_down := taking_down.running(state, move)) is not None:
         batch = taking_down.submitted(state, rollout, taken_down, move.nodes, job, now).batch
     else:

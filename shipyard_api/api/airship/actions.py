@@ -16,7 +16,7 @@ from shipyard_api.api.airship.action_views import (
     verdict,
     waiting_entity,
 )
-from shipyard_api.api.airship.cases import cases_entity, cases_of
+from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.holds import may_override, may_pass_policy
 from shipyard_api.api.airship.paging import link_next, wanted_actions
@@ -178,7 +178,7 @@ class Action:
             "verdict": verdict(action.state),
             "waiting_for": waiting_entity(action),
             **teardown_entities(action, described.entries),
-            **cases_entity(cases_of(action, (entry.fact for entry in described.entries))),
+            **cases_entity(action, (entry.fact for entry in described.entries)),
             "validations": [validation_entity(validation) for validation in validations(action.id, described.entries)],
             "command_audit": [command_entity(command) for command in described.commands],
         }

@@ -1,26 +1,26 @@
 """Cases as they are shown: in an action, its report and its overview, and in the comparison of a site."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.domain.actions import ENDED
 from shipyard_api.domain.cases.case import Case
-from shipyard_api.domain.facts.cases import open_cases
+from shipyard_api.domain.facts.cases import open_cases, why_unknown
 from shipyard_api.domain.facts.fact import JournalFact
 from shipyard_api.domain.remedies import retry
 from shipyard_api.ports.state.actions import ActionRecord
 
 
-def cases_of(action: ActionRecord, facts: Iterable[JournalFact]) -> list[dict[str, Any]]:
-    """Return the open cases of an action; once it has ended, all that is left to do is to go on where it failed."""
+def cases_entity(action: ActionRecord, facts: Iterable[JournalFact]) -> dict[str, Any]:
+    """Return the members about the cases of an action: none without any, unless the search has no answer.
+
+    Once the action has ended, all that is left to do is to go on where it failed.
+    """
+    known = list(facts)
     command = retry(action.id) if action.state in ENDED else None
-    return [case_entity(case, command) for case in open_cases(facts)]
-
-
-def cases_entity(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the member with the cases; nothing without any."""
-    return {"cases": list(cases)} if cases else {}
+    cases, why = [case_entity(case, command) for case in open_cases(known)], why_unknown(known)
+    return {**({"cases": cases} if cases else {}), **({"cases_unknown": why} if why else {})}
 
 
 def case_entity(case: Case, command: str | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity, verdict
-from shipyard_api.api.airship.cases import cases_entity, cases_of
+from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
@@ -84,7 +84,7 @@ def _entity(overview: Overview) -> dict[str, Any]:
         "groups": [_group(group) for group in overview.groups],
         "nodes": {"total": len(overview.letters), "letters": overview.letters},
         **({"policy": _policy(overview.policy, overview.waiting)} if overview.policy else {}),
-        **cases_entity(cases_of(overview.action, overview.cases)),
+        **cases_entity(overview.action, overview.cases),
         **({"warnings": list(overview.warnings)} if overview.warnings else {}),
     }
 

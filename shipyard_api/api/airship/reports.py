@@ -7,7 +7,7 @@ import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity
-from shipyard_api.api.airship.cases import cases_of
+from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.tasks import task_entity, task_totals
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
@@ -39,7 +39,8 @@ class Report:
             "failed_steps": [{"id": step, "detail": why} for step, why in report.failed_steps.items()],
             "way_back": way_back(report.action, _failed(report), report.cordoned, report.lacking),
             "older": list(report.older),
-            "cases": cases_of(report.action, report.cases),
+            "cases": [],
+            **cases_entity(report.action, report.cases),
             "totals": _totals(report),
             "findings": [_finding(finding) for finding in report.findings],
             "groups": [_group(group) for group in report.groups],

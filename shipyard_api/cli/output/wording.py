@@ -136,4 +136,6 @@ def case_rows(entity: JsonObject) -> list[tuple[str, object]]:
         rows.append(("Cause:", printable(case.get("sentence"))))
         if case.get("command"):
             rows.append(("Next:", case["command"]))
+    if why := entity.get("cases_unknown"):
+        rows.append(("Cause:", f"not known: {printable(why)}"))
     return rows

@@ -34,8 +34,16 @@ class CaseClosed(Fact, frozen=True):
     sentence: str
 
 
-FACTS: tuple[type[Fact], ...] = (CaseOpened, CaseChanged, CaseClosed)
-KINDS = (CaseOpened.kind, CaseChanged.kind, CaseClosed.kind)
+class CasesUnknown(Fact, frozen=True):
+    """The search for cases has no answer, and ``why``; the open ones stay as they are. Empty: it has one again."""
+
+    kind: ClassVar[str] = "cases_unknown"
+
+    why: str
+
+
+FACTS: tuple[type[Fact], ...] = (CaseOpened, CaseChanged, CaseClosed, CasesUnknown)
+KINDS = (CaseOpened.kind, CaseChanged.kind, CaseClosed.kind, CasesUnknown.kind)
 
 
 def open_cases(facts: Iterable[JournalFact]) -> Sequence[Case]:
@@ -48,6 +56,16 @@ def open_cases(facts: Iterable[JournalFact]) -> Sequence[Case]:
             case CaseClosed(key):
                 cases.pop(key, None)
     return sorted(cases.values(), key=lambda case: -len(case.nodes))
+
+
+def why_unknown(facts: Iterable[JournalFact]) -> str:
+    """Return why the last search for cases has no answer; empty if it has one. ``facts``: as of ``open_cases``."""
+    why = ""
+    for fact in facts:
+        match fact:
+            case CasesUnknown(reason):
+                why = reason
+    return why
 
 
 def changes(before: Sequence[Case], now: Sequence[Case], earlier: Mapping[str, Earlier]) -> Iterator[Fact]:

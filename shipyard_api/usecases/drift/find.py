@@ -145,11 +145,15 @@ class FindDrift:
             {node.name: busy[node.name] for node in left if node.name in busy},
             [node.name for node in still if node.observation is None],
             self._to_do(machines, busy, unanswered),
-            self._cases(base, [node.name for node in still], differences),
+            self._cases(base, [node.name for node in still], differences, unanswered),
         )
 
     def _cases(
-        self, base: ActionRecord, compared: Sequence[NodeName], differences: Mapping[str, Sequence[Difference]]
+        self,
+        base: ActionRecord,
+        compared: Sequence[NodeName],
+        differences: Mapping[str, Sequence[Difference]],
+        unanswered: list[Unanswered],
     ) -> Sequence[Case]:
         """Return what the compared nodes share that differ in the same way; each command shows one of them."""
         by_kind: defaultdict[Kind, dict[NodeName, str]] = defaultdict(dict)
@@ -160,7 +164,8 @@ class FindDrift:
             return ()
         try:
             features = self.features(base.revision, compared)
-        except PeerError:
+        except (UnreadableDesign, PeerError) as error:
+            unanswered.append(Unanswered("the design", f"what servers that differ share is not known: {error}"))
             return ()
         cases: list[Case] = []
         for differ in by_kind.values():

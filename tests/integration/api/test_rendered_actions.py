@@ -24,7 +24,7 @@ from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
 from shipyard_api.domain.facts import steps
 from shipyard_api.domain.facts.actions import ActionEnded, Noted
-from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
+from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened, CasesUnknown
 from shipyard_api.domain.facts.codec import KINDS
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
@@ -240,6 +240,7 @@ FACTS: dict[type[Fact], tuple[Fact, bool]] = {
     CaseOpened: (CaseOpened(RACK), True),
     CaseChanged: (CaseChanged(with_fields(RACK, rest=3)), True),
     CaseClosed: (CaseClosed(RACK.key, RACK.sentence), True),
+    CasesUnknown: (CasesUnknown("deckhand gave no answer"), True),
     PolicyStopped: (PolicyStopped("budget site", "text", 1), True),
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), True),
     JobStarted: (JobStarted("verify_site", "j"), False),

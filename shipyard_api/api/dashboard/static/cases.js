@@ -6,11 +6,12 @@ import { count } from "./words.js";
 export const causeOf = (found) => `${found.kind} ${found.feature} ${found.value}`;
 
 export function Cases({ overview, selected }) {
-  const { cases = [] } = overview;
-  if (!cases.length) return null;
+  const { cases = [], cases_unknown: unknown } = overview;
+  if (!cases.length && !unknown) return null;
   return html`<section class="causes" aria-labelledby="causes-title">
     <h2 id="causes-title">${cases.length > 1 ? "What failures have in common" : "The one cause"}</h2>
     ${cases.map((found) => html`<${Cause} key=${causeOf(found)} found=${found} isSelected=${causeOf(found) === selected} />`)}
+    ${unknown && html`<p>Not known now: ${unknown}</p>`}
   </section>`;
 }
 
