@@ -102,16 +102,17 @@ class RedeployWorld(SimulatedWorld):
         protected: bool = True,
         names: Sequence[str] = NODES,
         members: Sequence[str] = NODES,
+        hardware: Mapping[str, Mapping[str, Any]] | None = None,
         **fates: Any,
     ) -> RedeployWorld:
         """Return a world whose site an action has just deployed, in one group or in these.
 
         ``protected``: whether the design names etcd and genesis yet; ``protect`` does. ``members``: the nodes that have
-        one of the etcd cluster.
+        one of the etcd cluster. ``hardware``: as of a scenario.
         """
         empty(url)
         clock, running = VirtualClock(), ExitStack()
-        played = scenario(fates, DURATIONS)
+        played = scenario(fates, DURATIONS, hardware=hardware)
         etcd = running.enter_context(in_thread(EtcdSimulator(names=tuple(members), clock=clock.of_peers())))
         apiserver = running.enter_context(near(KubernetesSimulator(played, clock=clock.of_peers())))
         genesis = document(GENESIS, "genesis", {"hostname": "n0"})

@@ -1,0 +1,62 @@
+"""The hardware gate of servers that are installed again: by the logs of simulated peers, no wrong one is deployed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.actions import ActionName, RunState
+from tests.factories import document, group_entry
+from tests.integration.test_rolling_reinstall import act, change, destroyed
+from tests.planted_hardware import PROFILE, SCHEMA
+from tests.redeploy_world import NODES, RedeployWorld
+from tests.simulated_peers import PEERS
+
+DIFFERS = 'CPU model "Wrong" seen, "Right" expected'
+LENIENT = [group_entry("all", selectors=[{"node_names": [*NODES]}], success_criteria={"minimum_successful_nodes": 1})]
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, database_url: str) -> Iterator[RedeployWorld]:
+    """Return three servers of which n1 has the wrong processor, which their design does not know yet."""
+    hardware = {node: {"cpu_model": "Wrong" if node == "n1" else "Right", "memory": 64} for node in NODES}
+    found = RedeployWorld.deployed(database_url, request.param, LENIENT, members=NODES[2:], hardware=hardware)
+    expected = document(SCHEMA, "servers", {"hardware_profiles": [PROFILE], "cpu": {"model": "Right"}})
+    section, further = {"hardware": "fail"}, [*found.site.further, expected]
+    found.site = replace(found.site, provisioner=section, further=further)
+    yield found
+    found.close()
+
+
+def sent(story: Sequence[str], node: str) -> list[str]:
+    """Return what the provisioner was asked to do with a server."""
+    lines = (line.split() for line in story)
+    return [words[0] for words in lines if words[-1] == node and words[0] in ("destroy", "prepare", "deploy")]
+
+
+def end(world: RedeployWorld, node: str) -> tuple[str, Any, str]:
+    record = world.nodes()[node]
+    return record.status.value, record.reason, record.detail
+
+
+@pytest.mark.parametrize("world", PEERS, indirect=True)
+def test_a_wrong_server_is_not_taken_down_by_a_reinstallation(world: RedeployWorld) -> None:
+    change(world, NODES[:2], platform={"image": "noble"}, hardware_profile=PROFILE)
+    story = act(world, **{"on-change": "reinstall", "max-reinstalls": "2"})
+
+    assert (world.state(), end(world, "n1")) == (RunState.SUCCESS, ("failure", "hardware", DIFFERS)), world.told()
+    assert (sent(story, "n1"), destroyed(story)) == ([], ["n2"])
+    assert sent(story, "n2")[-1] == "deploy"
+
+
+@pytest.mark.parametrize("world", PEERS, indirect=True)
+def test_a_wrong_server_is_not_deployed_again_by_its_redeployment(world: RedeployWorld) -> None:
+    change(world, NODES[:2], hardware_profile=PROFILE)
+    world.create(ActionName("redeploy_server"), target_nodes="n1", **{"target-revision": "committed"})
+    world.run(world.worker())
+
+    assert (world.state(), end(world, "n1")) == (RunState.FAILED, ("failure", "hardware", DIFFERS)), world.told()
+    assert sent(world.story(), "n1") == ["destroy"]
