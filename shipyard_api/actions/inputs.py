@@ -119,6 +119,12 @@ class ActionInputs(Flat):
         """The limits of a teardown; the usual ones if the action has none."""
         return self.limits or TeardownLimits()
 
+    def longest_teardown(self, time_scale: float) -> float:
+        """Return how many seconds a server may take to be taken down and destroyed; ``time_scale``: as of the site."""
+        limits = self.teardown.scaled(time_scale)
+        leaves = limits.drain + limits.clear_labels + limits.remove_etcd + limits.etcd_ready + limits.shutdown_kubelet
+        return leaves + self.configuration.destroy_nodes.timeout
+
 
 def teardown_inputs(parameters: Parameters, limits: TeardownLimits, *, destroys: bool) -> dict[str, Any]:
     """Return the inputs of an action that drains its targets, or that ``destroys`` them too."""

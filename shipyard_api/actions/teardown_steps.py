@@ -33,18 +33,18 @@ from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, mem
 from shipyard_api.domain.teardown.guards import check_batches, check_drain, check_service, check_together, overridden
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation
+from shipyard_api.domain.teardown.order import DECOMMISSION, DESTROY, DRAIN, LEAVE, TEARDOWN, WHOLE, Operation
 from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports.provisioner import Wipe
 
-_DRAIN = PhaseOfTeardown("drain", (Operation.DRAIN,))
+_DRAIN = PhaseOfTeardown(DRAIN, (Operation.DRAIN,))
 # One node at a time: two that leave an etcd cluster at once could each believe that the other stays.
 _LEAVE = PhaseOfTeardown(
-    "leave", tuple(operation for operation in DECOMMISSION if operation is not Operation.DRAIN), one_by_one=True
+    LEAVE, tuple(operation for operation in DECOMMISSION if operation is not Operation.DRAIN), one_by_one=True
 )
-_DESTROY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER))
-_WHOLE = PhaseOfTeardown("teardown", TEARDOWN)
-_DESTROY_ONLY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,))
+_DESTROY = PhaseOfTeardown(DESTROY, (Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER))
+_WHOLE = PhaseOfTeardown(WHOLE, TEARDOWN)
+_DESTROY_ONLY = PhaseOfTeardown(DESTROY, (Operation.DESTROY_NODE,))
 
 
 def _kept(phase: PhaseOfTeardown) -> PhaseOfTeardown:

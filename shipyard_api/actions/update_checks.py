@@ -13,9 +13,14 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import InvalidDesign, NothingDrains, TooManyReinstalls
 from shipyard_api.domain.findings import Finding, errors, warning
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.policy.policy import Rule
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.specification.given import LABELS, PLACEMENT, STEPS, labelled
 from shipyard_api.domain.specification.impact import NodeImpact
+
+TEARDOWN_HISTORY = 50
+"""How many actions the durations of teardowns are taken from."""
 
 Impacts = Mapping[NodeName, NodeImpact]
 
@@ -77,9 +82,19 @@ def _interrupted(case: Case, desk: Desk, impacts: Impacts) -> Case:
         drain_interval=site.configuration.drain_interval,
         drain_timeout=limits.drain,
     )
-    case = case.having(site=replace(site, configuration=configuration, ways=ways))
+    policy = _with_teardowns(case, desk) if reinstalled else site.policy
+    case = case.having(site=replace(site, configuration=configuration, ways=ways, policy=policy))
     case = replace(case, warnings=(*case.warnings, *_announced(reinstalled, serviced)))
     return _with_service_steps(case, desk, {node: impacts[node].aspects for node in serviced})
+
+
+def _with_teardowns(case: Case, desk: Desk) -> PolicyInputs | None:
+    """Return the policy of the site; if it has windows, with the time that a server takes to be taken down."""
+    policy = case.site.policy
+    if policy is None or not policy.asks(Rule.WINDOWS):
+        return policy
+    history = desk.store.read(lambda tx: tx.nodes.teardown_history(actions=TEARDOWN_HISTORY))
+    return policy.taking_down(history, case.inputs.longest_teardown(desk.rules.time_scale))
 
 
 def _announced(reinstalled: Sequence[NodeName], serviced: Sequence[NodeName]) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.rollout.history import PhaseHistory, TeardownHistory
 from shipyard_api.domain.rollout.policy.lateness import Usual
 from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
@@ -29,7 +29,7 @@ from shipyard_api.ports.state.nodes import (
 )
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.left_cordons import left_cordons
-from shipyard_api.storage.phase_history import phase_history, usual_durations
+from shipyard_api.storage.phase_history import phase_history, teardown_history, usual_durations
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
@@ -252,6 +252,10 @@ class Nodes:
         and no phase that was stopped.
         """
         return phase_history(self._connection, names, actions=actions, before=before)
+
+    def teardown_history(self, *, actions: int, before: ActionId | None = None) -> TeardownHistory:
+        """Return how long servers took to be taken down and destroyed, in the newest actions that did so."""
+        return teardown_history(self._connection, actions=actions, before=before)
 
     def usual_durations(self, names: Collection[ActionName], models: Mapping[NodeName, str], *, actions: int) -> Usual:
         """Return how long each phase usually lasts with nodes of these hardware profiles, in the newest actions."""

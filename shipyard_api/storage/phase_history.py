@@ -8,10 +8,12 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.groups import Phase, PhaseStatus
+from shipyard_api.domain.items import ItemState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.rollout.history import PhaseHistory, TeardownHistory
 from shipyard_api.domain.rollout.policy.lateness import ANY, LEAST, PERCENT, Usual
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.teardown.order import DESTROY, DRAIN, LEAVE, WHOLE
 from shipyard_api.storage import tables as t
 
 _REACHED = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
@@ -66,6 +68,29 @@ def phase_history(
         )
         for phase, reached in _REACHED.items()
     }
+
+
+def teardown_history(connection: sa.Connection, *, actions: int, before: ActionId | None) -> TeardownHistory:
+    """Return how long servers took that were destroyed, in the newest actions that took any down."""
+    down, items = t.node_teardowns.c, t.work_items.c
+    earlier = down.action_id < before if before else sa.true()
+    newest = sa.select(down.action_id).where(earlier).distinct().order_by(down.action_id.desc()).limit(actions)
+    part, node = sa.func.split_part(items.id, "/", 2), sa.func.split_part(items.id, "/", 1)
+    seconds = sa.func.sum(sa.func.extract("epoch", items.ended_at - items.started_at))
+    whole, alone = seconds.label("whole"), seconds.filter(part == LEAVE).label("alone")
+    rows = connection.execute(
+        sa.select(whole, alone)
+        .where(
+            items.action_id.in_(newest),
+            items.state == ItemState.SUCCESS.value,
+            part.in_([WHOLE, DRAIN, LEAVE, DESTROY]),
+        )
+        .group_by(items.action_id, items.step_id, node)
+        .having(sa.func.bool_or(part.in_([WHOLE, DESTROY])))
+        .order_by(whole)
+    ).all()
+    alone_seconds = sorted(float(row.alone) for row in rows if row.alone is not None)
+    return TeardownHistory([float(row.whole) for row in rows], alone_seconds)
 
 
 def usual_durations(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,9 +21,13 @@ from shipyard_api.domain.holds import HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.holds import NewHold
+from shipyard_api.usecases.actions.approve import ApproveAction
+from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.versions import committed_revision
+from tests.combinations.model import OPTIONS
+from tests.combinations.site import Site
 from tests.factories import document, group_entry
-from tests.redeploy_world import RedeployWorld
+from tests.redeploy_world import NODES, RedeployWorld
 from tests.refusals import refuses
 from tests.simulated_peers import PEERS
 from tests.world import SETTLE, KilledError
@@ -94,6 +99,10 @@ def test_changed_servers_are_taken_down_and_deployed_again(world: RedeployWorld)
     assert destroyed(story) == ["n1", "n3"]
     assert story.index("ready n1") < story.index("cordoned n3")
     assert not any(line.split()[-1] == "n2" and line.startswith(("cordoned", "destroy")) for line in story)
+    # Windows and forecasts count what it took.
+    took = world.store().read(lambda tx: tx.nodes.teardown_history(actions=1))
+    assert len(took.whole) == len(took.alone) == 2
+    assert 0 < took.alone[-1] < took.whole[0]
     assert destroyed(act(world, **{"on-change": "reinstall"})) == []
     assert world.state() is RunState.SUCCESS, world.told()
     change(world, ["n2"], platform={"image": "plucky"})
@@ -240,21 +249,94 @@ def test_without_a_cluster_only_force_destroys_servers_as_they_are(world: Redepl
     world.create(UPDATE, **{"on-change": "reinstall", "force": True})
 
 
-@pytest.mark.parametrize("world", ["ironic"], indirect=True)
-def test_a_closed_window_lets_no_server_begin_until_it_opens(world: RedeployWorld) -> None:
+@pytest.mark.parametrize("world", ["drydock"], indirect=True)
+def test_a_window_that_closes_lets_what_has_begun_end_and_begins_nothing(world: RedeployWorld) -> None:
     opens = (world.clock.now() + timedelta(hours=3)).replace(minute=0, second=0, microsecond=0)
-    window = {"zone": "UTC", "start": f"{opens:%H:%M}", "minutes": 59}
-    policy = {"windows": {"open": [window], "durations": {"prepare": 60, "deploy": 60}}}
+    window = {"zone": "UTC", "start": f"{opens:%H:%M}", "minutes": 10}
+    policy = {
+        "windows": {"open": [window], "fits": "server", "durations": {"prepare": 60, "deploy": 60, "teardown": 60}}
+    }
     world.site = replace(world.site, provisioner={"policy": policy})
     change(world, ["n1", "n2"], platform={"image": "noble"})
+    world.fates(n1={"deploy": "ok", "seconds": 1200})
     world.create(UPDATE, **{"on-change": "reinstall"})
-    first: list[datetime] = []
+    first: dict[str, datetime] = {}
 
     def watch() -> None:
-        if not first and drained(world.story()):
-            first.append(world.clock.now())
+        for node in drained(world.story()):
+            first.setdefault(node, world.clock.now())
 
     world.run(world.worker(), watch)
     assert world.state() is RunState.SUCCESS, world.told()
-    assert destroyed(world.story()) == ["n1", "n2"]
-    assert opens <= first[0] < opens + timedelta(hours=1)
+    story = world.story()
+    assert destroyed(story) == ["n1", "n2"]
+    assert opens <= first["n1"] < opens + timedelta(minutes=10)
+    # n1 was back 20 minutes later, when no window was open for n2.
+    assert opens + timedelta(days=1) <= first["n2"] < opens + timedelta(days=1, minutes=10)
+    assert story.index("ready n1") < story.index("cordoned n2")
+
+
+@pytest.mark.parametrize("world", PEERS, indirect=True)
+def test_the_servers_after_a_wave_wait_for_its_gate(world: RedeployWorld) -> None:
+    policy = {"waves": [{"name": "canary", "nodes": 1, "gates": [{"approval": True}]}]}
+    world.site = replace(world.site, provisioner={"policy": policy})
+    change(world, NODES, platform={"image": "noble"})
+    world.create(UPDATE, **{"on-change": "reinstall"})
+    approve, waited = ApproveAction(world.store(), world.clock.now), list[list[str]]()
+
+    def watch() -> None:
+        if approve.of(world.action).waiting:
+            waited.append(destroyed(world.story()))
+            if len(waited) == 3:
+                approve.answer(world.action, {"approve": True}, Caller("ann", frozenset({"admin"}), ""))
+                world.make_due()
+
+    world.run(world.worker(), watch)
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert waited == [["n1"]] * 3
+    story = world.story()
+    assert destroyed(story) == list(NODES)
+    assert story.index("ready n2") < story.index("cordoned n3")
+
+
+class ImageSite(Site):
+    """Three servers, each with an image."""
+
+    images: Mapping[str, str] = {}
+
+    def documents(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the documents of the design."""
+        found = super().documents(labels)
+        nodes = {one["metadata"]["name"]: one["data"] for one in found if "/BaremetalNode/" in one["schema"]}
+        for node, image in self.images.items():
+            nodes[node]["platform"] = {"image": image}
+        return found
+
+    def commit_images(self, **images: str) -> None:
+        """Put a design with these images into force."""
+        self.images = {**self.images, **images}
+        self.commit()
+
+
+def test_an_approved_plan_reinstalls_no_more_than_was_signed(database_url: str) -> None:
+    """The record of a server changes after the signature, and its design does not."""
+    row = {name: values[0] for name, values in OPTIONS.items()} | {"action": "update_site", "provisioner": "maas"}
+    body = {"name": "update_site", "parameters": {"on-change": "reinstall", "max-reinstalls": 3}}
+    with closing(ImageSite(database_url, row)) as site:
+        site.commit_images(n1="jammy", n2="jammy", n3="jammy")
+        site.commit_images(n2="noble")
+        assert site.create("deploy_site", {"allow-intermediate-commits": "true"}).status_code == 201
+        site.run()
+        assert site.state() is RunState.SUCCESS, site.journal()
+        site.populate()
+        site.commit_images(n1="noble")
+        plan = site.approved_plan(body)
+        site.ask("POST", "/adoptions", {"nodes": ["n2"], "revision": 1}, expect=200)
+        refused = site.create(body["name"], body["parameters"], plan=plan)
+        assert refused.status_code == 409, refused.text
+        assert "n2: reinstall is new" in refused.text
+        site.ask("POST", "/adoptions", {"nodes": ["n2"], "revision": 2}, expect=200)
+        assert site.create(body["name"], body["parameters"], plan=plan).status_code == 201
+        site.run()
+        assert site.state() is RunState.SUCCESS, site.journal()
+        assert [one.node for one in site.peer.destroyed()] == ["n1"]

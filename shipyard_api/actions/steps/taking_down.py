@@ -48,14 +48,7 @@ class TakesDown:
 
 def one_way(state: RolloutState, move: Move) -> Move:
     """Return the move with those of its nodes that have the same way as the first."""
-    ways = state.inputs.ways
-    if not move.nodes or not ways.interrupted:
-        return move
-
-    def way(node: NodeName) -> tuple[bool, bool]:
-        return node in ways.reinstalled, node in ways.serviced
-
-    return replace(move, nodes=tuple(node for node in move.nodes if way(node) == way(move.nodes[0])))
+    return replace(move, nodes=state.inputs.ways.alike(move.nodes))
 
 
 def begins(state: RolloutState, move: Move) -> bool:

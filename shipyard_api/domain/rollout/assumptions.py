@@ -1,11 +1,13 @@
-"""What a forecast assumes of a phase: failure probability and duration."""
+"""What a forecast assumes of a phase: failure probability and duration; and of teardowns before it."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.run_sets import Dice
+from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 
 
@@ -84,6 +86,34 @@ class PhaseAssumption:
     def _longest(self) -> float:
         return _OVERTIME * self.seconds[-1]
 
+
+@dataclass(frozen=True, slots=True)
+class TeardownAssumption:
+    """How long the servers that have a way by ``ways`` take to be taken down before they are prepared.
+
+    ``whole``: a sample of how long one took, in seconds; ``alone``: of the part in which no other server leaves.
+    """
+
+    ways: Ways = NO_WAYS
+    whole: Sequence[float] = ()
+    alone: Sequence[float] = ()
+
+    def duration(self, move: Move, dice: Dice) -> float:
+        """Return how long the nodes of a move take, all on one way, in seconds; 0 if they stay up.
+
+        They take as long as the slowest, and the others leave one after another.
+        """
+        if move.phase is not Phase.PREPARE or move.nodes[0] not in self.ways.reinstalled:
+            return 0.0
+        slowest = max(_drawn(self.whole, dice) for _ in move.nodes)
+        return slowest + sum(_drawn(self.alone, dice) for _ in move.nodes[1:] if self.alone)
+
+
+def _drawn(sample: Sequence[float], dice: Dice) -> float:
+    return sample[int(dice.random() * len(sample))]
+
+
+NO_TEARDOWN = TeardownAssumption()
 
 Assumptions = Mapping[Phase, PhaseAssumption]
 """Of both phases."""

@@ -11,7 +11,7 @@ from math import sqrt
 
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.assumptions import Assumptions
+from shipyard_api.domain.rollout.assumptions import NO_TEARDOWN, Assumptions, TeardownAssumption
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, NodeRuns, Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
@@ -109,6 +109,7 @@ def forecast(
     dice: Dice,
     progress: Progress = NOTHING_DONE,
     pace: Pace = ALL_AT_ONCE,
+    teardown: TeardownAssumption = NO_TEARDOWN,
 ) -> Forecast:
     """Return the forecast of a rollout from its current state; groups in the order of the document.
 
@@ -124,7 +125,7 @@ def forecast(
     deployed = sum(nodes_of_group.bit_count() for nodes_of_group in groups.deployed_nodes().values())
     played = _REHEARSED // (1 + sum(1 + len(members) for members in membership.members.values()))
     rehearsals = [
-        rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice, pace)
+        rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice, pace, teardown)
         for run in range(min(runs, max(_FEWEST_PACED if pace.refuses else _FEWEST, min(_MOST, played))))
     ]
     if pace.refuses:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shipyard_api.domain.groups import Phase
-from shipyard_api.domain.rollout.assumptions import PRIOR, Assumptions, PhaseAssumption
+from shipyard_api.domain.rollout.assumptions import PRIOR, Assumptions, PhaseAssumption, TeardownAssumption
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 
 # Without history a phase is taken to last from a quarter to three quarters of its time limit, in equal steps.
@@ -27,6 +28,23 @@ class PhaseHistory:
     def nodes(self) -> int:
         """How many outcomes of nodes there are."""
         return self.failed + self.succeeded
+
+
+@dataclass(frozen=True, slots=True)
+class TeardownHistory:
+    """How long servers took to be taken down and destroyed, in seconds and in ascending order.
+
+    ``alone``: the part of each in which no other server left, of those that left beside others.
+    """
+
+    whole: Sequence[float] = ()
+    alone: Sequence[float] = ()
+
+
+def assume_teardown(ways: Ways, history: TeardownHistory, limit: float) -> TeardownAssumption:
+    """Return what to assume of teardowns; ``limit``: the seconds that one may take at most."""
+    whole = history.whole or tuple(share * limit for share in _SHARES)
+    return TeardownAssumption(ways, whole, history.alone)
 
 
 def assume(

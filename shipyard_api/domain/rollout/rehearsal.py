@@ -2,14 +2,14 @@
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.assumptions import Assumptions
+from shipyard_api.domain.rollout.assumptions import NO_TEARDOWN, Assumptions, TeardownAssumption
 from shipyard_api.domain.rollout.enforcing import blocked, enforce, open_gates
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
@@ -78,8 +78,9 @@ def rehearse(
     assumptions: Assumptions,
     dice: Dice,
     pace: Pace = ALL_AT_ONCE,
+    teardown: TeardownAssumption = NO_TEARDOWN,
 ) -> Rehearsal:
-    """Play one run. ``succeeding``: the nodes that succeed in a phase if they are sent.
+    """Play one run. ``succeeding``: the nodes that succeed in a phase if they are sent. ``teardown``: before it.
 
     A move lasts as long as the drawn phase, and its nodes end with it. Moves have no time limit here. Gates are passed
     at once, but for soaks: how long people and queries take is unknown.
@@ -111,12 +112,14 @@ def rehearse(
         moment = progress.at + timedelta(seconds=now)
         note(_enforced(rollout, moment))
         if move := rollout.next_move(moment):
+            move = replace(move, nodes=teardown.ways.alike(move.nodes))
             note(rollout.start(move))
             if move.nodes:
                 moves.append(move)
                 times.append(now)
                 submitted.setdefault((move.group, move.phase), now)
-                heapq.heappush(ending, (now + assumptions[move.phase].duration(move.group, dice), len(moves), move))
+                lasts = teardown.duration(move, dice) + assumptions[move.phase].duration(move.group, dice)
+                heapq.heappush(ending, (now + lasts, len(moves), move))
             continue
         reason = blocked(rollout, moment)
         opening = None if reason is None or reason.until is None else (reason.until - progress.at).total_seconds()

@@ -4,7 +4,7 @@ The rollout judges two stages of a way: up to a node that is prepared, and up to
 running server passes before it is prepared belongs to the first stage, what a deployed one waits for to the second.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -80,6 +80,18 @@ class Ways(ByFields):
     def interrupted(self) -> frozenset[NodeName]:
         """Every server that is away for a while."""
         return frozenset((*self.reinstalled, *self.serviced))
+
+    def alike(self, nodes: Sequence[NodeName]) -> tuple[NodeName, ...]:
+        """Return those of the nodes that have the same way as the first, in their order."""
+        if not nodes or not self.interrupted:
+            return tuple(nodes)
+        reinstalled, serviced = frozenset(self.reinstalled), frozenset(self.serviced)
+
+        def way(node: NodeName) -> tuple[bool, bool]:
+            return node in reinstalled, node in serviced
+
+        first = way(nodes[0])
+        return tuple(node for node in nodes if way(node) == first)
 
 
 NO_WAYS = Ways()

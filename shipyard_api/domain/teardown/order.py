@@ -54,6 +54,12 @@ DECOMMISSION = (
 """The Kubernetes side of a teardown, before the host is destroyed."""
 TEARDOWN = (*DECOMMISSION, Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER)
 
+WHOLE, DRAIN, LEAVE, DESTROY = "teardown", "drain", "leave", "destroy"
+"""The names of the parts of a teardown that are work items of their own: all of it, or the three in this order.
+
+Several servers are drained and destroyed side by side, and leave one after another.
+"""
+
 GUARDED = frozenset({Operation.CLEAR_LABELS, Operation.REMOVE_ETCD})
 """Operations that may take etcd members out. Each begins only when ``decide_removal`` refuses no cluster."""
 MAY_FAIL = frozenset({Operation.SHUT_DOWN_KUBELET})

@@ -25,7 +25,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.forecast import Estimate, Forecast, Seconds, forecast
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
-from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.domain.rollout.history import PhaseHistory, assume_teardown
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.gates import GateState
@@ -44,7 +44,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
-from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
+from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history, read_teardowns
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
@@ -104,10 +104,12 @@ class _Known:
     """The stored state of an action. ``kept``: its progress at the start, the nodes that a retry keeps.
 
     ``policy``: what the rollout policy has made of it so far, empty before the rollout and without a policy.
+    ``teardown``: as in ``_Start``.
     """
 
     record: ActionRecord
     inputs: SiteInputs
+    teardown: float
     kept: Progress
     groups: Sequence[GroupRecord]
     nodes: Sequence[NodeRecord]
@@ -116,11 +118,15 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a forecast begins: at the moment ``now``; the rest as in ``_Known``."""
+    """Where a forecast begins: at the moment ``now``; the rest as in ``_Known``.
+
+    ``teardown``: how many seconds a server may take to be taken down.
+    """
 
     inputs: SiteInputs
     members: Mapping[GroupName, frozenset[NodeName]]
     now: datetime
+    teardown: float
     progress: Progress = NOTHING_DONE
     policy: JsonObject = field(default_factory=dict)
 
@@ -149,7 +155,8 @@ class ForecastAction:
         if design.inputs is None or strategy is None or not ACTIONS[request.name].deploys:
             raise case.refusal or NothingToForecast(request.name)
         members = self._members(design.inputs, strategy)
-        return self._predict(_Start(design.inputs, members, self.clock.now()), strategy, question)
+        start = _Start(design.inputs, members, self.clock.now(), self._longest(case.inputs))
+        return self._predict(start, strategy, question)
 
     def retry(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of a retry of an action; raises NotFound and NothingToForecast."""
@@ -159,7 +166,8 @@ class ForecastAction:
         inputs = retry.inputs.of_site
         kept = Progress(nodes=dict.fromkeys(retry.kept, NodeStatus.SUCCESS))
         strategy = inputs.strategy
-        start = _Start(inputs, self._members(inputs, strategy), self.clock.now(), kept)
+        longest = self._longest(retry.inputs)
+        start = _Start(inputs, self._members(inputs, strategy), self.clock.now(), longest, kept)
         return self._predict(start, strategy, question)
 
     def running(self, action: str, question: Question) -> ActionForecast:
@@ -167,7 +175,7 @@ class ForecastAction:
         known = self._known(action)
         now = self.clock.now()
         progress = _progress(known.groups, known.nodes, now) if known.nodes else known.kept
-        start = _Start(known.inputs, self._of(known), now, progress, known.policy)
+        start = _Start(known.inputs, self._of(known), now, known.teardown, progress, known.policy)
         predicted = self._predict(start, known.inputs.strategy, question)
         if known.record.ended_at:
             return _certain(predicted, known.record.state)
@@ -180,7 +188,7 @@ class ForecastAction:
         Raises NotFound and NothingToForecast.
         """
         known = self._known(action)
-        start = _Start(known.inputs, self._of(known), known.record.created_at, known.kept)
+        start = _Start(known.inputs, self._of(known), known.record.created_at, known.teardown, known.kept)
         return self._predict(start, known.inputs.strategy, question, before=known.record.id)
 
     def _open_gates(self, start: _Start, strategy: Strategy) -> Sequence[GateState]:
@@ -207,7 +215,11 @@ class ForecastAction:
             states = tx.task_results.step_states(record.id) if inputs.policy else ()
         kept = dict.fromkeys(inputs.kept or (), NodeStatus.SUCCESS)
         policy: JsonObject = next((memory["policy"] for memory, _ in states if "policy" in memory), {})
-        return _Known(record, inputs.of_site, Progress(nodes=kept), groups, nodes, policy)
+        longest = self._longest(inputs)
+        return _Known(record, inputs.of_site, longest, Progress(nodes=kept), groups, nodes, policy)
+
+    def _longest(self, inputs: ActionInputs) -> float:
+        return inputs.longest_teardown(self.check.rules.time_scale)
 
     def _of(self, known: _Known) -> Mapping[GroupName, frozenset[NodeName]]:
         strategy = known.inputs.strategy
@@ -244,6 +256,7 @@ class ForecastAction:
             dice=self.new_dice(question.seed),
             progress=_progressed(start, uncounted),
             pace=pacing.of(inputs, membership.members, start.policy, uncounted) or ALL_AT_ONCE,
+            teardown=assume_teardown(inputs.ways, read_teardowns(self.store, inputs.ways, before), start.teardown),
         )
         measured = all(history[phase].nodes for phase in Phase)
         source = Source.GIVEN if question.failures else Source.HISTORY if measured else Source.DEFAULT

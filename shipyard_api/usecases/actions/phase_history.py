@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from shipyard_api.actions.catalog import ACTIONS
+from shipyard_api.actions.update_checks import TEARDOWN_HISTORY
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.assumptions import Assumptions
-from shipyard_api.domain.rollout.history import PhaseHistory, assume
+from shipyard_api.domain.rollout.history import PhaseHistory, TeardownHistory, assume
 from shipyard_api.domain.rollout.policy.lateness import Usual
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.storage.unit_of_work import Store
 
@@ -20,6 +22,13 @@ def read_history(store: Store, before: ActionId | None = None) -> Mapping[Phase,
     """Return the history of both phases, or only that of actions before one."""
     names = ACTIONS.deploying
     return store.read(lambda tx: tx.nodes.phase_history(names, actions=_ACTIONS, before=before))
+
+
+def read_teardowns(store: Store, ways: Ways, before: ActionId | None = None) -> TeardownHistory:
+    """Return how long servers took to be taken down; nothing is read for an action that takes none down."""
+    if not ways.reinstalled:
+        return TeardownHistory()
+    return store.read(lambda tx: tx.nodes.teardown_history(actions=TEARDOWN_HISTORY, before=before))
 
 
 def measured(store: Store) -> Mapping[Phase, Sequence[float]]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 from shipyard_api.domain.groups import GroupStatus, Phase
@@ -89,7 +90,8 @@ class Pacing(Pace):
         self.courses = courses(policy.waves, members, policy.chosen) if policy.waves else ()
         self._course_of = {course.group: course for course in self.courses}
         nodes = dict.fromkeys(sorted(frozenset[NodeName]().union(*members.values()) - uncounted))
-        self.domains = (*domains(policy.budgets, nodes, policy.topology), *of_ways(ways, at_once))
+        self._bounds = of_ways(ways, at_once)
+        self.domains = (*domains(policy.budgets, nodes, policy.topology), *self._bounds)
         self._domains_of: dict[NodeName, list[Domain]] = {}
         for domain in self.domains:
             for node in domain.nodes:
@@ -353,15 +355,23 @@ class Pacing(Pace):
 
         Of the wave and of those after it, only the nodes that have not begun yet: what has begun ends in any case.
         """
-        if unit is Unit.SERVER:
-            return self.policy.length(1, None)
         members, course = self.members[group], self._course(group)
+        if unit is Unit.SERVER:
+            down = any(node in members and situation.may_begin(node) for node in self.ways.reinstalled)
+            return self.policy.length(1, None, taken_down=int(down))
         waves: Sequence[tuple[frozenset[NodeName], Sequence[Gate]]] = [(members, ())]
         if course is not None:
             last = None if unit is Unit.GROUP else place + 1
             waves = [(nodes & members, wave.gates) for wave, nodes in course.waves[place:last]]
-        left = ((sum(map(situation.may_begin, nodes)), gates) for nodes, gates in waves)
-        return sum(self.policy.length(count, self._at_once, gates) for count, gates in left if count)
+        left = ((frozenset(filter(situation.may_begin, nodes)), gates) for nodes, gates in waves)
+        return sum(self._length(nodes, gates) for nodes, gates in left if nodes)
+
+    def _length(self, nodes: frozenset[NodeName], gates: Sequence[Gate]) -> float:
+        """Return the seconds that these nodes take; bounds of interrupted servers make turns of them."""
+        bounds = ((domain.away or domain.unavailable or 0, domain.nodes & nodes) for domain in self._bounds)
+        turns = max((ceil(len(part) / most) for most, part in bounds if most), default=1)
+        down = len(nodes.intersection(self.ways.reinstalled))
+        return self.policy.length(len(nodes), self._at_once, gates, turns=turns, taken_down=down)
 
 
 def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) -> Blocked | None:

@@ -34,7 +34,8 @@ class Policy:
 
     ``chosen``: the nodes that the selectors of waves match, by the wave's name. ``topology``: of each node, the values
     of the labels that budgets name. ``seconds``: how long a phase may take, for windows. All three are found when an
-    action is created and are frozen with it.
+    action is created and are frozen with it. ``teardown``: how long one server may take to be taken down;
+    ``leave``: the part of it in which no other server leaves; both 0 for an action that takes none down.
     """
 
     waves: Waves | None = None
@@ -43,17 +44,24 @@ class Policy:
     chosen: Mapping[str, frozenset[NodeName]] = field(default_factory=dict)
     topology: Mapping[NodeName, Mapping[str, str]] = field(default_factory=dict)
     seconds: Mapping[Phase, float] = field(default_factory=dict)
+    teardown: float = 0.0
+    leave: float = 0.0
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that budgets count by."""
         return tuple(dict.fromkeys(budget.by for budget in self.budgets if budget.by))
 
-    def length(self, nodes: int, at_once: int | None, gates: Sequence[Gate] = ()) -> float:
+    def length(
+        self, nodes: int, at_once: int | None, gates: Sequence[Gate] = (), *, turns: int = 1, taken_down: int = 0
+    ) -> float:
         """Return the seconds that a number of nodes takes from its preparation to the end of its deployment.
 
-        ``at_once``: how many may be in flight. Of gates, only a soak has a length that is known.
+        ``at_once``: how many may be in flight. Of gates, only a soak has a length that is known. ``turns``: how many
+        they take at least. ``taken_down``: how many of the nodes are taken down before they are prepared.
         """
-        turns = ceil(nodes / at_once) if at_once else 1
+        turns = max(turns, ceil(nodes / at_once) if at_once else 1)
         soaks = sum(gate.seconds for gate in gates if gate.kind is GateKind.SOAK)
-        return turns * sum(self.seconds.values()) + soaks
+        first = min(turns, taken_down)  # in each turn, one server takes all of its time, and others wait for it
+        down = first * self.teardown + (taken_down - first) * self.leave
+        return turns * sum(self.seconds.values()) + down + soaks

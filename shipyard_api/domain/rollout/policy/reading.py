@@ -12,6 +12,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
+from shipyard_api.domain.rollout.history import TeardownHistory
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.lateness import ANY, LEAST, Lateness, OnLate, Usual
@@ -40,6 +41,9 @@ _KEYS: Mapping[Rule, tuple[str, ...]] = {
 PASSED = (Rule.BUDGETS, Rule.WINDOWS)
 """The rules that ``force`` passes. A gate between waves is approved instead."""
 
+_TEARDOWN, _LEAVE = "teardown", "leave"
+"""Beside the words of phases: a teardown of a server, and the part of it in which no other server leaves."""
+
 # How many nodes without a label a finding names.
 _NAMED = 5
 
@@ -48,7 +52,8 @@ _NAMED = 5
 class PolicyInputs(ByFields):
     """A policy as an action freezes it: ``data`` as written, and what was found when the action was created.
 
-    ``chosen``, ``topology``: as in ``Policy``. ``seconds``: how long each phase may take, by the phase's word.
+    ``chosen``, ``topology``: as in ``Policy``. ``seconds``: how long each phase may take, by the phase's word, and
+    a teardown, if the action takes servers down before it prepares them.
     ``scale``: the length of a second in gates; anything but 1 is for simulated sites. Windows are not scaled.
     ``usual``, ``models``: when a node is late, as in ``Lateness``, by the phase's word; empty without ``late``.
     ``passed``: the action was forced past its budgets and windows.
@@ -136,7 +141,22 @@ class PolicyInputs(ByFields):
     @property
     def length(self) -> float:
         """The seconds that preparing and deploying a server take."""
-        return sum(self.seconds.values())
+        return sum(self.seconds.get(phase.value, 0.0) for phase in Phase)
+
+    def taking_down(self, measured: TeardownHistory, limit: float) -> "PolicyInputs":
+        """Return the policy of an action that takes servers down before it prepares them.
+
+        If the policy gives a teardown no length, it lasts as long as the policy's ``certainty`` of those ``measured``;
+        without any, ``limit`` seconds.
+        """
+        windows = self.data.get("windows") or {}
+        given, percent = (windows.get("durations") or {}).get(_TEARDOWN), int(windows.get("certainty", CERTAINTY))
+        if given:
+            lengths = {_TEARDOWN: float(given) * self.scale}
+        else:
+            whole, alone = (_percentile(seconds, percent) for seconds in (measured.whole, measured.alone))
+            lengths = {_TEARDOWN: whole or limit, _LEAVE: alone or 0.0}
+        return replace(self, seconds={**self.seconds, **lengths})
 
     @property
     def lateness(self) -> Lateness | None:
@@ -160,7 +180,9 @@ class PolicyInputs(ByFields):
             _windows(self.data["windows"]) if self.asks(Rule.WINDOWS) else None,
             {name: frozenset(nodes) for name, nodes in self.chosen.items()},
             self.topology,
-            {Phase(name): seconds for name, seconds in self.seconds.items()},
+            {phase: self.seconds[phase.value] for phase in Phase if phase.value in self.seconds},
+            self.seconds.get(_TEARDOWN, 0.0),
+            self.seconds.get(_LEAVE, 0.0),
         )
 
     def scaled(self, factor: float) -> "PolicyInputs":

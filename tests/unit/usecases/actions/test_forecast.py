@@ -63,6 +63,6 @@ def test_what_is_not_known(groups: list[GroupRecord], more: dict[str, Any], expe
     record: Any = SimpleNamespace(state=state, waiting_for=waiting)
     inputs: Any = SimpleNamespace(configuration=CONFIGURATION)
     running = {Move(G, Phase.DEPLOY, (N1,), 0): more.get("passed", 50.0)}
-    known = _Known(record, inputs, Progress(), groups, [], {})
+    known = _Known(record, inputs, 0.0, Progress(), groups, [], {})
     assumed = dict.fromkeys(Phase, USUAL)
     assert _not_known(known, Progress(running=running), assumed, NOW, more.get("gates", ())) == expected

@@ -9,6 +9,7 @@ from typing import Any
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.domain.rollout.history import TeardownHistory
 from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate, Usual
 from shipyard_api.domain.rollout.policy.policy import EVERY_RULE, ON_SERVERS, Rule
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs, check_dates, check_policy, on_servers
@@ -122,6 +123,26 @@ def test_how_long_a_phase_may_take(windows: dict[str, Any], measured: Sequence[f
     frozen = PolicyInputs.of(written, SITE, LIMITS, {Phase.PREPARE: measured})
 
     assert frozen.policy.seconds == {Phase.PREPARE: seconds, Phase.DEPLOY: 3600}
+
+
+@every_row(
+    {
+        "nothing measured: the time limits": ({}, TeardownHistory(), 4000, 0),
+        "measured": ({}, TeardownHistory(range(1, 101), range(1, 21)), 95, 19),
+        "another certainty": ({"certainty": 50}, TeardownHistory((1, 2, 3, 4), (5, 6)), 2, 5),
+        "none left beside another": ({}, TeardownHistory((7,)), 7, 0),
+        "the configured duration wins": ({"durations": {"teardown": 600}}, TeardownHistory((70,), (60,)), 600, 0),
+    },
+)
+def test_how_long_a_teardown_may_take(
+    windows: dict[str, Any], measured: TeardownHistory, whole: float, alone: float
+) -> None:
+    frozen = PolicyInputs.of({"windows": {"open": [NIGHT], **windows}}, SITE, LIMITS).taking_down(measured, 4000)
+
+    assert (frozen.policy.teardown, frozen.policy.leave) == (whole, alone)
+    assert frozen.policy.seconds == {Phase.PREPARE: 1800, Phase.DEPLOY: 3600}
+    assert (frozen.scaled(0.5).policy.teardown, frozen.length) == (whole / 2, 5400)
+    assert PolicyInputs.from_json(frozen.to_json()) == frozen
 
 
 @every_row(
