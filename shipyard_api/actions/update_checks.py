@@ -81,6 +81,7 @@ def _interrupted(case: Case, desk: Desk, impacts: Impacts) -> Case:
         at_once=parameters.max_parallel_nodes,
         drain_interval=site.configuration.drain_interval,
         drain_timeout=limits.drain,
+        differs={node: impacts[node].aspects for node in (*reinstalled, *serviced)},
     )
     policy = _with_teardowns(case, desk) if reinstalled else site.policy
     case = case.having(site=replace(site, configuration=configuration, ways=ways, policy=policy))

@@ -229,6 +229,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if state.rollout is not None and not state.failed:
             # The next group may have no node that is not in flight already.
             folded = settled(folded, state.rollout, now, self.pause)
+            can_service = not self.provisioner.capabilities.limits.no_service
+            left = taking_down.never_begun(state, state.rollout, can_service=can_service)
+            folded = replace(folded, facts=(*folded.facts, *left))
         cases.note(state, folded.facts)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after

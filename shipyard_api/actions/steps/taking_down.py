@@ -15,9 +15,10 @@ from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import Phases, TeardownState, item_of
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.items import EndedItem, ItemId, NewItem
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.ways import Ways
@@ -123,6 +124,21 @@ def gather(
         phase = takes.phases[watch.passage.phase]
         items += [NewItem(item_of(node, phase), takes.task(node, phase.operations).to_json()) for node in new]
     return tuple(facts), tuple(items)
+
+
+def never_begun(state: RolloutState, rollout: Rollout, *, can_service: bool) -> tuple[Fact, ...]:
+    """Return that servers stay as they are which a rollout that has ended would have interrupted, and never sent.
+
+    ``can_service``: whether the provisioner runs steps on running servers.
+    """
+    waiting = (node for node in sorted(state.inputs.ways.interrupted & rollout.nodes.keys()))
+    never = tuple(node for node in waiting if rollout.nodes[node] is NodeStatus.NOT_STARTED and node not in state.left)
+    if not never or not rollout.done:
+        return ()
+    state.left = (*state.left, *never)
+    differs = {node: aspects for node in never if (aspects := state.inputs.ways.differs.get(node))}
+    unknown = tuple(node for node in never if node not in differs)
+    return (NodesLeft(tuple(differs), unknown, differs, can_service),)
 
 
 def _is_free(state: RolloutState, phases: Phases) -> bool:

@@ -7,6 +7,7 @@ running server passes before it is prepared belongs to the first stage, what a d
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.stored import ByFields, Number
@@ -67,7 +68,10 @@ class Ways(ByFields):
     ``reinstalled``: those that are taken down before they are prepared; ``serviced``: those that run steps as they are.
     ``clusters``: the members of each etcd cluster among them. ``at_once``: how many may be away at a time, 0 for no
     bound of the action. ``drain_interval``, ``drain_timeout``: of the drains of those that are serviced, in seconds.
+    ``differs``: the aspects in which each server differs from its design.
     """
+
+    OPTIONAL: ClassVar = frozenset({"differs"})
 
     reinstalled: tuple[NodeName, ...] = ()
     serviced: tuple[NodeName, ...] = ()
@@ -75,6 +79,7 @@ class Ways(ByFields):
     at_once: int = 0
     drain_interval: Number = 0
     drain_timeout: Number = 0
+    differs: Mapping[NodeName, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> frozenset[NodeName]:

@@ -13,6 +13,7 @@ from shipyard_api.actions.steps.taking_down import TakesDown
 from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -149,6 +150,20 @@ def test_a_group_that_is_lost_takes_no_server_down_further() -> None:
     assert state.rollout.groups["a"] is GroupStatus.FAILED
     # And no other group interrupts a server after it.
     assert state.rollout.withheld.keys() == {"n3"}
+
+
+def test_servers_that_never_begin_are_left_with_an_older_specification() -> None:
+    ways = Ways(names("n1"), names("n2 n3"), differs={NodeName("n2"): ("steps:BIOS",)})
+    state, _ = gathered(known({"a": "n1", "b": "n2 n3 n4"}, ways, percent_successful_nodes=100))
+    failed = EndedItem(ItemId("n1/drain"), ItemState.FAILED, "drain: no", None)
+    folded = STEP.gather(state, (failed,), T0)
+    assert [fact for fact in folded.facts if isinstance(fact, NodesLeft)] == []
+    state = reread(folded.state)
+    state = accepted(state, "j1")  # n4 is new
+    folded = poll(state, at(30), ended("j1", "n4"))
+    left = NodesLeft(names("n2"), names("n3"), {NodeName("n2"): ("steps:BIOS",)})
+    assert [fact for fact in folded.facts if isinstance(fact, NodesLeft)] == [left]
+    assert "2 servers run an older specification: n2, n3" in reread(folded.state).summary()
 
 
 def test_each_way_is_a_move_of_its_own() -> None:
