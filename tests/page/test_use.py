@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.page.conftest import BUILD, Stack
 
@@ -152,6 +152,45 @@ def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: S
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
     assert len(stack.ask("GET", "actions")) == before
+
+
+def test_an_update_says_what_each_choice_does_to_servers_that_run(stack: Stack, open_page: Any) -> None:
+    page, asked = open_page(), list[dict[str, Any]]()
+
+    def counted(route: Route) -> None:
+        """Answer as a site does in which servers differ."""
+        asked.append(route.request.post_data_json)
+        answer = route.fetch()
+        plan = answer.json()
+        counts = {"unchanged": 9, "reinstall": 2, "replace": 1, "service": 1, "leaves": 1}
+        plan["changes"] = {**(plan["changes"] or {"values": [], "removed": []}), "counts": counts}
+        route.fulfill(response=answer, json=plan)
+
+    page.route("**/plans", counted)
+    page.get_by_role("button", name="New").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Action", exact=True).select_option("update_site")
+    expect(dialog.locator(".choice small")).to_have_text(
+        [
+            "Now: leaves 4 servers with an older specification.",
+            "Now: services 1 server, leaves 3 servers with an older specification.",
+            "Now: reinstalls 3 servers, services 1 server.",
+            "1 server now",
+        ]
+    )
+    dialog.get_by_role("radio", name="reinstall").check()
+    expect(dialog.get_by_label("Refuse if more are reinstalled than")).to_have_value("3")
+    dialog.get_by_label("Take down servers that have left the design").check()
+    dialog.get_by_role("button", name="Show what it will touch").click()
+    dialog.get_by_role("button", name="Start update_site").wait_for()
+    assert [one["parameters"] for one in asked] == [
+        {},
+        {"on-change": "reinstall", "max-reinstalls": 3, "on-removed": "remove"},
+    ]
+    dialog.get_by_role("radio", name="leave").check()  # what was shown is not what would be done any more
+    expect(dialog.get_by_role("button", name="Start")).to_have_count(0)
+    page.screenshot(path=BUILD / "update.png")
+    page.keyboard.press("Escape")
 
 
 def test_what_if_moves_the_criteria_that_a_group_has(stack: Stack, open_page: Any) -> None:

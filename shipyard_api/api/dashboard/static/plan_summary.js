@@ -20,7 +20,7 @@ export function PlanSummary({ plan, body }) {
       ${plan.clean_steps?.map((one) => html`<dt key=${one.nodes[0]}>Cleans first</dt><dd>${one.nodes.slice(0, 20).join(", ")}: ${one.steps.map((step) => `${step.interface}.${step.step}`).join(", ")}</dd>`)}
       ${forecast && html`<dt>Forecast</dt><dd>succeeds with <b>${percent(forecast.success.probability)}</b>; loses ${few(forecast.nodes_lost.mean)} nodes
         on average; takes about ${rough(forecast.seconds.p50)}</dd>`}
-      ${plan.changes?.removed.length > 0 && html`<dt>Not in the design</dt><dd>${plan.changes.removed.slice(0, 20).join(", ")}: still deployed; remove_server takes them down</dd>`}
+      ${plan.changes?.removed.length > 0 && html`<dt>Not in the design</dt><dd>${plan.changes.removed.slice(0, 20).join(", ")}: ${body?.parameters?.["on-removed"] === "remove" ? "taken down for good" : "still deployed; remove_server takes them down"}</dd>`}
       ${plan.changes && html`<dt>Classes</dt><dd>${Object.entries(plan.changes.counts).map(([name, number]) => `${number.toLocaleString("en")} ${name}`).join(", ") || "no nodes"}</dd>`}
       ${plan.changes?.values.slice(0, 20).map((one) => html`<dt key=${one.aspect + one.path + one.new}>${one.aspect}</dt><dd><code>${one.path}</code> <del>${one.old}</del> <ins>${one.new}</ins>
         on ${count(one.nodes.length, "node")}; from ${one.documents.map((each) => each.name).join(", ")}</dd>`)}

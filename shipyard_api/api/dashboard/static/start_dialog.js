@@ -2,6 +2,7 @@
 import { html, useState } from "./preact.js";
 import { post, V1 } from "./api.js";
 import { go } from "./address.js";
+import { AS_THEY_ARE, ChangeChoice, parametersOf } from "./change_choice.js";
 import { Dialog, Fault } from "./dialog.js";
 import { refresh } from "./live.js";
 import { PlanSummary } from "./plan_summary.js";
@@ -23,9 +24,11 @@ export function StartDialog({ onClose }) {
   const [name, setName] = useState(allowed[0]);
   const [nodes, setNodes] = useState("");
   const [keep, setKeep] = useState(false);
+  const [changed, setChanged] = useState(AS_THEY_ARE);
   const [state, set] = useState({ plan: null, busy: false, error: null });
   const own = ACTIONS[name];
   const parameters = () => {
+    if (name === "update_site") return parametersOf(changed);
     if (!own?.nodes) return {};
     return { target_nodes: nodes.trim(), ...(keep && name === "redeploy_server" ? { "preserve-local-storage": true } : {}) };
   };
@@ -64,6 +67,7 @@ export function StartDialog({ onClose }) {
       <select id="action-name" value=${name} onChange=${(event) => change(setName)(event.target.value)}>
         ${allowed.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select>
       <p class="muted">${own.text}</p>
+      ${name === "update_site" && html`<${ChangeChoice} chosen=${changed} onChoose=${change(setChanged)} />`}
       ${own.nodes && html`<label for="action-nodes">Nodes</label>
         <input id="action-nodes" value=${nodes} required placeholder="node01, node02" onInput=${(event) => change(setNodes)(event.target.value)} />`}
       ${name === "redeploy_server" && html`<label class="check"><input type="checkbox" checked=${keep}
