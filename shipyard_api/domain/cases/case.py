@@ -6,6 +6,7 @@ from enum import Enum
 from msgspec import Struct
 
 from shipyard_api.domain.cases.features import WORDINGS, Wording
+from shipyard_api.domain.cases.reasons import GAP
 from shipyard_api.domain.nodes import NodeName
 
 WORDS = "words"
@@ -46,7 +47,8 @@ class Case(Struct, frozen=True, omit_defaults=True):
 
     ``affected``: how many nodes failed, or are late, or differ, of which the feature is known; ``unknown``: of how many
     it is not. ``others``: the nodes to which that did not happen; ``others_with`` of them have the value too.
-    ``since``: when it happened first. ``words``: the beginning of what most of them give as the reason. ``also``: other
+    ``since``: when it happened first. ``words``: the beginning of the reason that most of them give,
+    with the names and numbers that they share. ``also``: other
     features that hold the same nodes. ``rest``: how many nodes with the value have not begun. ``command``: what an
     operator could do now; a case never does it. ``explained``: how many nodes earlier cases explain, which count for
     nothing here.
@@ -113,7 +115,7 @@ class Case(Struct, frozen=True, omit_defaults=True):
         return f"Since {clock(self.since)}." if self.since else ""
 
     def _first(self) -> str:
-        return f"First words: {self.words}." if self.words else ""
+        return f"First words: {self.words}{'' if self.words.endswith(GAP) else '.'}" if self.words else ""
 
     def _history(self) -> str:
         if self.earlier is None:

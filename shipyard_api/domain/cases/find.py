@@ -22,7 +22,7 @@ from shipyard_api.domain.cases.ranking import (
     is_more_than_background,
     refined,
 )
-from shipyard_api.domain.cases.reasons import first_words, template
+from shipyard_api.domain.cases.reasons import first_words, in_common, template
 from shipyard_api.domain.nodes import NodeName
 
 MOST_CASES = 3
@@ -202,9 +202,9 @@ def _ties(population: _Population, best: Candidate, candidates: Sequence[Candida
 def _with_words(case: Case, population: _Population, hit: Sequence[int]) -> Case:
     """Return the case with what most of its nodes give as the reason, and since when."""
     facts = [(population.features.names[at], population.facts[at]) for at in hit]
-    templates = Counter(template(fact.reason, name) for name, fact in facts[:_MOST_REASONS] if fact and fact.reason)
+    reasons: dict[str, str] = {name: fact.reason for name, fact in facts[:_MOST_REASONS] if fact and fact.reason}
     moments = [fact.since for _, fact in facts if fact and fact.since]
-    words = first_words(templates.most_common(1)[0][0]) if templates else ""
+    words = first_words(in_common(reasons)) if reasons else ""
     return replace(case, since=min(moments, default=None), words=words)
 
 

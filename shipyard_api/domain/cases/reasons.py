@@ -1,6 +1,8 @@
 """Reasons by their template: a reason without its numbers, names and addresses, so that equal causes read equal."""
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 
 GAP = "…"
 """What stands for a number, a name or an address."""
@@ -37,6 +39,22 @@ def template(reason: str, node: str = "") -> str:
     if node:
         text = text.replace(node, GAP)
     return " ".join(_GAPS.sub(GAP, _VARIABLE.sub(GAP, text)).split())
+
+
+def in_common(reasons: Mapping[str, str]) -> str:
+    """Return the most common template of the reasons of nodes, with the names and numbers that all of those share.
+
+    ``reasons``: by node, at least one.
+    """
+    texts = {node: " ".join(reason[:_LONGEST].replace(node, GAP).split()) for node, reason in reasons.items()}
+    templates = {node: template(reason, node) for node, reason in reasons.items()}
+    common = Counter(templates.values()).most_common(1)[0][0]
+    rows = [text.split(" ") for node, text in texts.items() if templates[node] == common]
+    if len({len(row) for row in rows}) > 1:
+        return common
+    words = (held[0] if len(set(held)) == 1 else template(held[0]) for held in zip(*rows, strict=True))
+    shared = " ".join(words)
+    return shared if template(shared) == common else common
 
 
 def first_words(text: str) -> str:

@@ -49,7 +49,7 @@ def test_a_case_says_what_failed_nodes_share_and_others_do_not() -> None:
     (case,) = _found(_nodes(192, failed), _features(192, switch=switches))
     assert case.sentence == (
         "11 of the 12 that failed hang on switch sw3; 2 of 180 others do. Since 02:53 UTC. "
-        "First words: IPMI session to … timed out after … s."
+        "First words: IPMI session to … timed out after 30 s."
     )
     assert case.nodes == tuple(f"n{at:03}" for at in range(39, 50))
 
@@ -67,7 +67,7 @@ def test_failures_all_over_the_site_are_no_case() -> None:
 def test_all_nodes_of_a_site_that_fail_alike_are_a_case_of_their_words() -> None:
     (case,) = _found(_nodes(40, _ipmi(range(40))), _features(40, rack=_racks(40)))
     assert case.sentence == (
-        "All 40 that failed give the same reason. Since 02:14 UTC. First words: IPMI session to … timed out after … s."
+        "All 40 that failed give the same reason. Since 02:14 UTC. First words: IPMI session to … timed out after 30 s."
     )
 
 

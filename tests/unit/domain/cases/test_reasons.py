@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_api.domain.cases.reasons import first_words, template
+from shipyard_api.domain.cases.reasons import first_words, in_common, template
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,20 @@ from shipyard_api.domain.cases.reasons import first_words, template
 )
 def test_what_differs_from_node_to_node_is_taken_out(reason: str, text: str) -> None:
     assert template(reason, "r01n02") == text
+
+
+@pytest.mark.parametrize(
+    ("reasons", "text"),
+    [
+        (["503 from 10.0.0.5 for n1", "503 from 10.0.0.5 for n2"], "503 from 10.0.0.5 for …"),
+        (["no lease on port 7", "no lease on port 8", "disk sda is broken"], "no lease on port …"),
+        (["image 'a b' lost on n1", "image 'c' lost on n2"], "image … lost on …"),
+        (["power: off", "power: off"], "power: off"),
+    ],
+    ids=lambda text: str(text)[:20],
+)
+def test_names_and_numbers_that_all_reasons_share_stay(reasons: list[str], text: str) -> None:
+    assert in_common({f"n{number}": reason for number, reason in enumerate(reasons, 1)}) == text
 
 
 def test_the_first_words_are_as_many_as_a_person_reads() -> None:
