@@ -1,6 +1,7 @@
-"""Six nights, as the report shows them: the cause at first glance, and none where there is none.
+"""Seven nights, as the report shows them: the cause at first glance, and none where there is none.
 
-The reasons of the nights at Ironic and at MAAS have the wording of these systems. A changed text is written anew by
+The reasons of the nights at Ironic and at MAAS have the wording of these systems; those of failed steps are as a real
+Ironic 39.0 wrote them. A changed text is written anew by
 ``WRITE=1 pytest`` on this file, and read before it is committed.
 """
 
@@ -64,6 +65,12 @@ def _ironic(at: int, where: Place) -> str:
     return f"Timeout reached while waiting for callback for node {uuid(at)}" if at in (7, 100, 131) else ""
 
 
+def _step_fails(at: int, where: Place) -> str:
+    failed = {20: "deploy.write_image"} | ({at: "deploy.deploy"} if where["rack"] == "r03" and at % 12 else {})
+    text = "Deploy step {0} failed: Failed to deploy instance: step {0} was told to fail."
+    return text.format(failed[at]) if at in failed else ""
+
+
 def _maas(at: int, where: Place) -> str:
     if where["image"] == "noble":
         return f"Failed to deploy: installation of n{at:03} failed, no such file: noble/20261119/squashfs"
@@ -82,6 +89,7 @@ NIGHTS = {
         earlier=Earlier(2, BEGAN - timedelta(days=5), "01M7XV7VKPMDHXJVA7WMC7P6XP"),
     ),
     "ironic-loses-a-bmc-network": Night(144, _ironic, command="shipyard retry 01M8"),
+    "ironic-fails-a-step": Night(96, _step_fails, command="shipyard retry 01M8"),
     "maas-lacks-an-image": Night(120, _maas, command="shipyard retry 01M8"),
     "the-provisioner-is-down": Night(
         40, lambda at, _: f"deploy was refused: 503 from 10.0.0.5 for n{at:03}", command="shipyard stop action/01M8"
