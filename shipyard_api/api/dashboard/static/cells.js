@@ -124,7 +124,7 @@ function Grid({ overview, places, by, group, selected, cause }) {
       <div class="switch" role="group" aria-label="Arrange by">${["group", "rack"].map((word) => html`
         <button key=${word} aria-pressed=${by === word} onClick=${() => go({ by: word }, { replace: true })}>by ${word}</button>`)}</div>
       ${group && html`<button class="chip" onClick=${() => go({ group: "" })} aria-label=${`Show all groups, not only ${group}`}>${group} ✕</button>`}
-      ${frames.chosen && html`<button class="chip" onClick=${() => go({ cause: "" })} aria-label="Show all nodes, not only those of the cause">one cause ✕</button>`}
+      ${frames.chosen && html`<button class="chip" onClick=${() => go({ cause: "" })} aria-label="Show all nodes, not only those of one cause">one cause ✕</button>`}
       ${counts.f && html`<button class="quiet" onClick=${next}>Next failed</button>`}
       <span class="space"></span><${Legend} counts=${counts} />
     </div>
