@@ -14,6 +14,7 @@ from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.history_tables import histories
 from shipyard_api.storage.hold_rows import is_active
+from shipyard_api.storage.observation_tables import node_specifications
 
 _OPEN = tuple(state.value for state in RunState if state not in ENDED)
 _NONE = sa.literal("")
@@ -45,6 +46,7 @@ class Measures:
             failed=_only(counts["failed"]),
             late=_only(counts["late"]),
             cases=_only(counts["cases"]),
+            older=_only(counts["older"]),
             queue=self._load(),
             heartbeats=self._heartbeats(),
         )
@@ -113,6 +115,12 @@ _open_actions = sa.select(t.actions.c.id).where(t.actions.c.state.in_(_OPEN)).sc
 _muted = sa.exists().where(
     t.holds.c.node == t.action_nodes.c.name, t.holds.c.hold_class == HoldClass.NO_ALERTS.value, *is_active()
 )
+# A record that has moved since the action ended: by a redeployment, service, relabelling or adoption.
+_given_since = sa.exists().where(
+    node_specifications.c.name == t.action_nodes.c.name,
+    t.actions.c.id == t.action_nodes.c.action_id,
+    node_specifications.c.at > t.actions.c.ended_at,
+)
 # Cases that are open in the latest site action; its journal has few entries of the kind.
 _opened = sa.case((t.journal.c.kind == CaseOpened.kind, 1), else_=-1)
 _cases = (
@@ -145,6 +153,9 @@ _COUNTS = sa.union_all(
         t.action_nodes.c.status == NodeStatus.FAILURE.value,
         ~_muted,
     ),
+    _count("older")
+    .select_from(t.action_nodes)
+    .where(_of_latest_site_action(t.action_nodes.c.action_id), t.action_nodes.c.older, ~_given_since),
     _count("holds")
     .select_from(t.holds)
     .where(t.holds.c.released_at.is_(None), sa.or_(t.holds.c.until.is_(None), t.holds.c.until > sa.func.now())),

@@ -43,6 +43,9 @@ class SiteCollector(Collector):
             "late_nodes", "Nodes with which a running phase lasts longer than usual, that no hold mutes.", counts.late
         )
         yield _gauge("cases", "Causes that failed or late nodes of the latest site action share.", counts.cases)
+        yield _gauge(
+            "older_nodes", "Servers that the latest site action left with an older specification.", counts.older
+        )
         yield from _queue(counts)
         yield from _workers(counts.heartbeats)
         skew = _family("clock_skew_seconds", "Seconds that a clock is ahead of the clock of this host.", ("system",))

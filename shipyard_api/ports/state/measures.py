@@ -32,7 +32,8 @@ class SiteCounts:
 
     Groups, phases and nodes are those of the latest site action; ``failed`` are the failed ones of these nodes, and
     ``late`` nodes of open actions, both without those that a hold mutes. ``items`` are those of open actions.
-    ``cases``: the open ones of the latest site action.
+    ``cases``: the open ones of the latest site action. ``older``: the servers that this action left with an older
+    specification, or with an unknown one, and that were given nothing since.
     ``heartbeats``: seconds since the last one of each registered worker.
     """
 
@@ -46,6 +47,7 @@ class SiteCounts:
     failed: int
     late: int
     cases: int
+    older: int
     queue: Sequence[QueueLoad]
     heartbeats: Sequence[float]
 

@@ -22,6 +22,7 @@ COUNTS = SiteCounts(
     failed=9,
     late=8,
     cases=10,
+    older=11,
     queue=[QueueLoad("turns", "due", 2, 12.5), QueueLoad("turns", "running", 1, 0.0)],
     heartbeats=[3.5, 0.5],
 )
@@ -48,6 +49,7 @@ def scraped(collector: SiteCollector) -> dict[str, dict[tuple[str, ...], float]]
         ("late_nodes", {(): 8.0}),
         ("failed_nodes", {(): 9.0}),
         ("holds", {(): 7.0}),
+        ("older_nodes", {(): 11.0}),
         ("queue_jobs", {("turns", "due"): 2.0, ("turns", "running"): 1.0}),
         ("queue_lag_seconds", {("turns",): 12.5}),
         ("workers", {(): 2.0}),
