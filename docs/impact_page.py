@@ -11,7 +11,7 @@ _WHEN = {
     Impact.RELABEL: ("only `labels` or `placement` differ", "sets the labels, by Kubernetes or the provisioner"),
     Impact.SOFTWARE: (
         "beside these only `software` differs: the tasks that run on it, with its values in them",
-        "runs its tasks in the software stage",
+        "runs its tasks, if it has any left, in the software stage",
     ),
     Impact.SERVICE: (
         "beside these only steps of deploy templates differ, and the provisioner runs steps on deployed servers",
@@ -47,8 +47,12 @@ anything runs.
 _KINDS = """
 Without `on-change`, `update_site` erases nothing and drains nothing. How it goes through a site with it is in
 [Change a running site](../howto/change-a-running-site.md). Servers that it leaves with an older specification are named
-until that is true no more: in its step and report, on the page, in the event `nodes_left`, in `shipyard get nodes`, and
-in every later plan.
+until that is true no more: in its step and report, on the page, in the event `nodes_left`, in `shipyard get nodes`, in
+the metric `shipyard_older_nodes`, and in every later plan.
+
+A template that the design chose for a server and chooses no more is a difference, `gone:steps:TEMPLATE`: only a new
+installation is without what its steps did. A template that only `service_server` ran is none. If all tasks of a server
+are gone, `update_site` runs none on it and records that; nothing takes back what they did.
 
 Values that no table names are of the aspect `other`, and need a reinstallation. A value inherited from a host profile
 counts for every node below it. A secret counts by a keyed digest. A value that moves between a node and its profiles,

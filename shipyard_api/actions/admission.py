@@ -262,7 +262,7 @@ def labels_settable(case: Case, desk: Desk) -> Case:
         return case.refused(NothingRelabels(limits.system))
     known = desk.inventory(Revision(case.inputs.revision)).nodes
     labels = {node: dict(sorted(known[node].labels)) for node in case.parameters.targets}
-    wanted = desk.specifications.wanted(case.inputs.revision, labels.keys(), {})
+    wanted = desk.specifications.wanted(case.inputs.revision, labels.keys(), None)
     placed = {node: wanted[node][PLACEMENT] for node in labels}
     if limits.relabels:
         return case.having(relabelled={node: labelled(each) for node, each in labels.items()}, placed=placed)

@@ -18,8 +18,9 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
-from shipyard_api.domain.task_graph.command_run import connect_timeout
+from shipyard_api.domain.task_graph.command_run import COMMAND, connect_timeout
 from shipyard_api.domain.task_graph.commands import CommandError, filled, remote_task, secrets_in, with_digests
+from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.node_facts import Addresses, SiteFacts, node_faults, read_settings
 from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries, facts_of
 from shipyard_api.domain.task_graph.run_values import RunValues
@@ -27,6 +28,7 @@ from shipyard_api.domain.task_graph.site_plan import SitePlan, SiteRun, plan_sit
 from shipyard_api.domain.task_graph.tasks import Kind, TaskId, parse_tasks
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.software import SoftwareSite
+from shipyard_api.storage.unit_of_work import Transaction
 
 NO_SSH = "Shipyard cannot reach the nodes: configure [ssh]."
 _UNKNOWN = "the design does not have it"
@@ -140,6 +142,12 @@ class RunPlan:
     site_plan: SitePlan
     findings: Sequence[Finding]
     stage: StageSoftware | None = None
+
+
+def has_graph(tx: Transaction, written: JsonObject) -> bool:
+    """Return whether the site has a task graph, or these limits name a command that runs without one."""
+    cluster = tx.software.cluster(SITE)
+    return cluster is not None and bool(cluster.layer.tasks or COMMAND in written)
 
 
 def freeze(

@@ -33,6 +33,7 @@ class ActionInputs(Flat):
     ``limits``, ``force``: how servers are drained and taken down, None if they are not. ``wipe``: None if none of them
     is destroyed. ``labels``: to set in Kubernetes, by node. ``relabelled``: those that the provisioner sets, as a
     server has them afterwards. ``placed``, ``moved``: where relabelled servers stand, and those that were only moved.
+    ``untasked``: servers that have run tasks, of a site that has none any more.
 
     ``removed``: servers that have left the design and are taken down, each with the last revision that has it.
 
@@ -62,6 +63,7 @@ class ActionInputs(Flat):
     removed: Mapping[NodeName, int] | None = None
     placed: Mapping[NodeName, str] | None = None
     moved: Mapping[NodeName, str] | None = None
+    untasked: tuple[NodeName, ...] | None = None
     relabelled: Mapping[NodeName, str] | None = None
     action: ActionId = _NO_ACTION
     name: ActionName = _NO_NAME

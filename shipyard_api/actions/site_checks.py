@@ -123,6 +123,7 @@ class SiteChecks:
             self.designs.rendered,
             lambda text: self.designs.store.fingerprint(text),
             self.systems.provisioner,
+            lambda schema, data: self.rules.check(schema, data),
         )
 
     @property

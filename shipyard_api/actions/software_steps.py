@@ -15,7 +15,7 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification.software import software_digests
+from shipyard_api.domain.specification.software import is_whole, software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.commands import NodeFiles
 from shipyard_api.domain.task_graph.execution import kept
@@ -69,9 +69,9 @@ class SoftwareSteps:
         stage = plan.stage
         if stage is None or errors(plan.findings):
             return no_plan(errors(plan.findings))
-        if not (stage.noop or written.keys() - {"nodes"}):
-            fingerprint = self.checks.designs.store.fingerprint
-            given = software_digests(stage.flow.nodes_of, stage.documents, stage.facts.keys, fingerprint)
+        if is_whole(written):
+            fingerprint, every = self.checks.designs.store.fingerprint, () if written else deployed or ()
+            given = software_digests(stage.flow.nodes_of, stage.documents, stage.facts.keys, fingerprint, every)
             stage = replace(stage, given=given)
         with store.begin() as tx:
             if question.retried:

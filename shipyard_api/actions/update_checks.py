@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from shipyard_api.actions.action import Case, Desk
 from shipyard_api.actions.admission import last_with
+from shipyard_api.actions.frozen_software import has_graph
 from shipyard_api.actions.inputs import teardown_inputs
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import in_short
@@ -18,6 +19,7 @@ from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.specification.given import LABELS, PLACEMENT, STEPS, labelled
 from shipyard_api.domain.specification.impact import NodeImpact
+from shipyard_api.domain.specification.kinds import Aspect
 
 TEARDOWN_HISTORY = 50
 """How many actions the durations of teardowns are taken from."""
@@ -32,11 +34,11 @@ def changes_known(case: Case, desk: Desk) -> Case:
     impacts = desk.specifications.impacts(
         revision,
         nodes,
-        case.steps.requested,
+        case.steps.chosen,
         deployed=desk.plan_steps.deployed(nodes),
         services=not desk.rules.limits.no_service,
     )
-    case = _interrupted(case, desk, impacts)
+    case = _interrupted(_untasked(case, desk, nodes), desk, impacts)
     return case if case.refusal else _relabelled(case, desk, impacts)
 
 
@@ -59,6 +61,14 @@ def servers_removed(case: Case, desk: Desk) -> Case:
     if not desk.rules.drains and not case.parameters.force:
         return case.refused(NothingDrains(sorted(removed)))
     return _having_limits(case.having(removed=removed), desk)
+
+
+def _untasked(case: Case, desk: Desk, nodes: Collection[NodeName]) -> Case:
+    """Set the servers that have run tasks, if the site has no task graph any more; nothing takes back what they did."""
+    with desk.store.begin() as tx:
+        records = {} if has_graph(tx, case.parameters.software) else tx.specifications.of(nodes)
+    untasked = sorted(node for node, record in records.items() if record.aspects.get(Aspect.SOFTWARE.value))
+    return case.having(untasked=tuple(untasked)) if untasked else case
 
 
 def _interrupted(case: Case, desk: Desk, impacts: Impacts) -> Case:
@@ -134,7 +144,7 @@ def _relabelled(case: Case, desk: Desk, impacts: Impacts) -> Case:
     machines, kept = desk.inventory(revision), choice.done - choice.reinstalled
     differ = {node: entry.aspects for node, entry in sorted(impacts.items()) if entry.impact in kept and entry.aspects}
     differ = {node: aspects for node, aspects in differ.items() if {LABELS, PLACEMENT}.intersection(aspects)}
-    wanted = desk.specifications.wanted(revision, differ.keys(), {})
+    wanted = desk.specifications.wanted(revision, differ.keys(), None)
     labels = {node: dict(sorted(machines.nodes[node].labels)) for node, aspects in differ.items() if LABELS in aspects}
     settable = labels if limits.relabels or desk.rules.cluster else {}
     found: dict[str, object] = {

@@ -19,6 +19,7 @@ from shipyard_api.actions.update_checks import changes_known, servers_removed
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesRelabelled
+from shipyard_api.domain.facts.software import SoftwareGiven
 from shipyard_api.domain.parameters import AT_ONCE, CHANGES, REINSTALLS, REMOVALS
 from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.workflow.step import AnyStep
@@ -68,8 +69,9 @@ def _relabel(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 
 
 def _first_facts(_parts: Parts, inputs: ActionInputs) -> tuple[Fact, ...]:
-    """Return the nodes that were only moved in the design: no server has to be told."""
-    return (NodesRelabelled({}, inputs.moved),) if inputs.moved else ()
+    """Return the nodes that were only moved in the design, or lost all their tasks: nothing is done to a server."""
+    moved = (NodesRelabelled({}, inputs.moved),) if inputs.moved else ()
+    return (*moved, *((SoftwareGiven(0, dict.fromkeys(inputs.untasked, "")),) if inputs.untasked else ()))
 
 
 UPDATE_SITE = replace(

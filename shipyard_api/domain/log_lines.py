@@ -105,7 +105,7 @@ def _(fact: TaskChanged) -> str:
 
 @_text.register
 def _(fact: SoftwareGiven) -> str:
-    return f"{fact.nodes} node(s) have all of their tasks"
+    return f"{fact.nodes} node(s) have all of their tasks" if fact.nodes else "no node has tasks any more"
 
 
 @_text.register

@@ -6,19 +6,20 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.deploy_steps.documents import SCHEMA
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification.given import stepped
+from shipyard_api.domain.specification.given import ALL_STEPS, stepped
 from shipyard_api.domain.specification.impact import Impact, NodeImpact
 from shipyard_api.domain.specification.kinds import Aspect
 from shipyard_api.ports.state.deploy_templates import TemplateId
@@ -70,16 +71,17 @@ def changed(world: RedeployWorld) -> list[str]:
     return list(changes_of(world).changed)
 
 
-def changes_of(world: RedeployWorld) -> DesignChanges:
+def changes_of(world: RedeployWorld, software: Mapping[NodeName, str] = MappingProxyType({})) -> DesignChanges:
     """Return what a plan says of each node now."""
     planner = world.check().plan_steps
     revision = committed(world)
     changes = design_changes(
         planner.specifications,
         revision,
-        planner(revision).requested,
+        planner(revision).chosen,
         planner.deployed(list(map(NodeName, world.site.nodes))),
         services=not world.rules.limits.no_service,
+        software=software,
     )
     assert changes
     return changes
@@ -117,9 +119,9 @@ def test_a_changed_server_that_was_left_alone_is_named_until_it_is_redeployed(wo
     assert changed(world) == ["n1"]
     for _ in range(2):  # it is not forgotten by an action that changed nothing
         act(world, UPDATE)
-        assert (older(world), changed(world)) == (["n1"], ["n1"])
+        assert (older(world), changed(world), gauge(world)) == (["n1"], ["n1"], 1)
     act(world, REDEPLOY, target_nodes="n1")
-    assert changed(world) == []
+    assert (changed(world), gauge(world)) == ([], 0)
     act(world, UPDATE)
     assert older(world) == []
     with world.store().begin() as tx:
@@ -129,6 +131,11 @@ def test_a_changed_server_that_was_left_alone_is_named_until_it_is_redeployed(wo
         assert {row.name: row.action_id for row in connection.execute(migration()._SENT)} == given
         connection.execute(node_specifications.update().values(aspects={}, revisions={}, provisioner=""))
     assert changed(world) == []  # compared by the revision of each record
+
+
+def gauge(world: RedeployWorld) -> int:
+    """Return how many servers run an older specification by the metrics."""
+    return world.store().read(lambda tx: tx.measures.counts()).older
 
 
 def migration() -> ModuleType:
@@ -231,6 +238,85 @@ def test_steps_alone_are_given_by_a_service(world: RedeployWorld) -> None:
     act(world, SERVICE, template="CUSTOM_BIOS", target_nodes="n1")
     act(world, UPDATE)
     assert older(world) == []
+
+
+BIOS = DeployTemplate(TraitName("CUSTOM_BIOS"), (DeployStep(Interface.BIOS, "factory_reset", {}, 10),))
+SETTINGS = {"settings": [{"name": "vt", "value": "on"}]}
+VT = DeployTemplate(TraitName("CUSTOM_VT"), (DeployStep(Interface.BIOS, "apply_configuration", SETTINGS, 150),))
+
+
+def traits(world: RedeployWorld, *names: str) -> None:
+    """Commit the design with these traits of n1."""
+    wants = {"selectors": [{"node_names": ["n1"]}], "traits": list(names), "requested_traits": list(names)}
+    rest = [entry for entry in world.site.further if entry["schema"] != SCHEMA]
+    world.site = replace(world.site, further=[*rest, *([document(SCHEMA, "pool", wants)] if names else [])])
+    change(world)
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_a_template_that_the_design_chooses_no_more_is_seen_and_a_service_of_one_is_not(world: RedeployWorld) -> None:
+    with world.store().begin() as tx:
+        for number, template in enumerate((BIOS, VT), 1):
+            tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=number))), template, {})
+    act(world, SERVICE, template="CUSTOM_VT", target_nodes="n1")
+    assert changed(world) == []  # the design did not ask for it, and does not
+    traits(world, "CUSTOM_BIOS")
+    act(world, REDEPLOY, target_nodes="n1", **{"target-revision": "committed"})
+    assert changed(world) == []
+    traits(world, "CUSTOM_BIOS", "CUSTOM_VT")
+    act(world, SERVICE, template="CUSTOM_VT", target_nodes="n1")
+    assert changed(world) == []
+    traits(world, "CUSTOM_BIOS")
+    gone = NodeImpact(Impact.REINSTALL, ("gone:steps:CUSTOM_VT",))
+    for _ in range(2):
+        assert changes_of(world).nodes[N1] == gone
+        act(world, UPDATE, **{"allow-intermediate-commits": True})
+        assert older(world) == ["n1"]
+    # A service of it is no way to be rid of it, nor does it hide it.
+    act(world, SERVICE, template="CUSTOM_VT", target_nodes="n1")
+    assert changes_of(world).nodes[N1] == gone
+    # The design chooses the other one still, which has vanished itself.
+    with world.store().begin() as tx:
+        tx.deploy_templates.delete(TemplateId(str(uuid.UUID(int=1))))
+    assert changes_of(world).nodes[N1].aspects == ("gone:steps:CUSTOM_BIOS", *gone.aspects)
+    act(world, REDEPLOY, target_nodes="n1", **{"target-revision": "committed"})
+    assert changed(world) == []
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_a_service_of_the_release_before_counts_for_the_design_if_that_chose_it(world: RedeployWorld) -> None:
+    traits(world, "CUSTOM_BIOS")
+    chosen = committed(world)
+    traits(world)
+    with world.store().begin() as tx:
+        deployed = tx.specifications.of([N1])[N1]
+
+    def recorded(revision: Revision | None) -> NodeImpact:
+        """Return what a plan says if that release has recorded a service, of this revision, or else a deployment."""
+        aspects = {aspect: digest for aspect, digest in deployed.aspects.items() if aspect != ALL_STEPS}
+        record = replace(deployed, aspects={**aspects, "steps:CUSTOM_BIOS": "1"})
+        record = replace(record, revisions={"steps:CUSTOM_BIOS": revision} if revision else {})
+        with world.store().begin() as tx:
+            tx.specifications.adopt({N1: record}, now=world.clock.now())
+        return changes_of(world).nodes[N1]
+
+    gone = NodeImpact(Impact.REINSTALL, ("gone:steps:CUSTOM_BIOS",))
+    # What cannot be read any more counts as chosen.
+    assert [recorded(revision) for revision in (chosen, None, Revision(99))] == [gone] * 3
+    assert recorded(committed(world)) == NodeImpact(Impact.UNCHANGED)
+
+
+@pytest.mark.parametrize("world", ["maas"], indirect=True)
+def test_tasks_that_are_gone_are_seen_once(world: RedeployWorld) -> None:
+    with world.store().begin() as tx:
+        records = tx.specifications.of(list(map(NodeName, NODES)))
+        ran = replace(records[N1], aspects={**records[N1].aspects, "software": "1"})
+        tx.specifications.adopt({N1: ran}, now=world.clock.now())
+    none = dict.fromkeys(map(NodeName, NODES), "")
+    assert changes_of(world, none).counts == {Impact.UNCHANGED: 2, Impact.SOFTWARE: 1}
+    assert changes_of(world).counts == {Impact.UNCHANGED: 3}  # nobody asked
+    act(world, UPDATE)  # the site has no task graph: there is nothing to run
+    assert changes_of(world, none).counts == {Impact.UNCHANGED: 3}
 
 
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)

@@ -8,14 +8,26 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from shipyard_api.domain.deploy_steps.documents import read_node_traits
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.drift.observations import MachineState
 from shipyard_api.domain.facts.nodes import NodesLeft
+from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification.effective import EffectiveDesign
-from shipyard_api.domain.specification.given import DESIGN, Aspects, Given, differing, each_stepped
+from shipyard_api.domain.specification.given import (
+    ALL_STEPS,
+    DESIGN,
+    STEPS,
+    Aspects,
+    Given,
+    differing,
+    each_stepped,
+    once,
+    vanished,
+)
 from shipyard_api.domain.specification.impact import NodeImpact, impact_of
 from shipyard_api.domain.specification.kinds import Aspect
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -41,20 +53,29 @@ class Planned:
 class Specifications:
     """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed; ``fingerprint`` digests secrets.
 
-    What another provisioner than this one was told of a node says nothing of the machine that this one has.
+    ``check``: checks a value against a schema that ships with Shipyard. What another provisioner than this one was told
+    of a node says nothing of the machine that this one has.
     """
 
     store: Store
     rendered: Callable[[Revision], Rendering]
     fingerprint: Callable[[bytes], str]
     provisioner: Provisioner
+    check: Callable[[str, object], tuple[Finding, ...]]
 
-    def wanted(self, revision: int, nodes: Collection[NodeName], steps: RequestedSteps) -> Mapping[NodeName, Aspects]:
-        """Return what a revision and these steps give the nodes. Raises UnknownRevision and RenderingFailed."""
+    def wanted(
+        self, revision: int, nodes: Collection[NodeName], steps: RequestedSteps | None
+    ) -> Mapping[NodeName, Aspects]:
+        """Return what a revision and these steps give the nodes. Raises UnknownRevision and RenderingFailed.
+
+        ``steps``: those of all templates that the revision chooses; None if they are not asked for.
+        """
         design = EffectiveDesign.of(self.rendered(Revision(revision)), self.fingerprint)
-        of_steps = each_stepped(only(steps, nodes))
         known = (node for node in nodes if node in design.machines.nodes)
-        return {node: {**design.digests(node), **of_steps.get(node, {})} for node in known}
+        if steps is None:
+            return {node: design.digests(node) for node in known}
+        of_steps = each_stepped(only(steps, nodes))
+        return {node: {**design.digests(node), ALL_STEPS: "", **of_steps.get(node, {})} for node in known}
 
     def differing(self, wanted: Mapping[NodeName, Aspects]) -> Mapping[NodeName, frozenset[str] | None]:
         """Return the aspects in which nodes were given something else; None: there is no record. Others are left out.
@@ -72,13 +93,13 @@ class Specifications:
         """Return the records of nodes that can be compared with these aspects."""
         stored = self.store.read(lambda tx: tx.specifications.of(wanted.keys()))
         ours = {node: record for node, record in stored.items() if record.provisioner in ("", self.provisioner.name)}
-        return self._completed(ours, wanted)
+        return self._settled(self._completed(ours, wanted), wanted)
 
     def impacts(
         self,
         revision: Revision,
         nodes: Collection[NodeName],
-        steps: RequestedSteps,
+        steps: RequestedSteps | None,
         *,
         deployed: Collection[NodeName],
         services: bool,
@@ -87,7 +108,7 @@ class Specifications:
         """Return the class of these nodes of a revision. Raises UnknownRevision and RenderingFailed.
 
         ``deployed``: those that the provisioner shows so; ``services``: whether it runs steps on them. ``software``:
-        the digests of the tasks that would run.
+        the digests of the tasks that would run, empty for nodes without any; other nodes are not compared in it.
         """
         shown = frozenset(deployed)
         wanted = self.wanted(revision, [node for node in nodes if node in shown], steps)
@@ -108,7 +129,7 @@ class Specifications:
         ports.errors.
         """
         if services:
-            return Planned(_texts(each_stepped(only(inputs.deploy_steps, nodes))))
+            return Planned(_texts(self._serviced(Revision(inputs.revision), only(inputs.deploy_steps, nodes))))
         try:
             wanted = self.wanted(inputs.revision, nodes, inputs.deploy_steps)
         except (RenderingFailed, UnknownRevision):
@@ -139,7 +160,7 @@ class Specifications:
         for revision in {record.revision for record in lacking.values()}:
             nodes = [node for node, record in lacking.items() if record.revision == revision]
             try:
-                aspects = self.wanted(revision or 0, nodes, {})
+                aspects = self.wanted(revision or 0, nodes, None)
             except (RenderingFailed, UnknownRevision):
                 aspects = {}
             for node in nodes:
@@ -147,6 +168,45 @@ class Specifications:
                 if node in aspects:
                     completed[node] = replace(record, aspects={**aspects[node], **record.aspects})
         return completed
+
+    def _settled(
+        self, records: Mapping[NodeName, Given], wanted: Mapping[NodeName, Aspects]
+    ) -> Mapping[NodeName, Given]:
+        """Return the records, those of earlier releases with what they do not say: which steps the design chose.
+
+        Their service may have run any template. It counts for the design unless the revision of the service can be
+        read, and did not choose it.
+        """
+        settled, read = dict(records), dict[Revision, Mapping[NodeName, Collection[str]] | None]()
+        for node, record in records.items():
+            late = [aspect for aspect in vanished(record.aspects, wanted[node]) if aspect in record.revisions]
+            for aspect in late if ALL_STEPS not in record.aspects else ():
+                revision = Revision(record.revisions[aspect])
+                chosen = read[revision] = read[revision] if revision in read else self._chosen(revision)
+                if chosen is None or aspect in chosen.get(node, ()):
+                    continue
+                rest = {name: digest for name, digest in settled[node].aspects.items() if name != aspect}
+                settled[node] = replace(settled[node], aspects={**rest, **once({aspect: record.aspects[aspect]}, ())})
+        return settled
+
+    def _serviced(self, revision: Revision, steps: RequestedSteps) -> Mapping[NodeName, Aspects]:
+        """Return the aspects of the templates that a service runs, as those that the design has chosen or not."""
+        chosen, records = self._chosen(revision), self.store.read(lambda tx: tx.specifications.of(steps.keys()))
+        given = each_stepped(steps)
+        if chosen is None:
+            return given
+        before = {node: record.aspects.keys() for node, record in records.items()}
+        return {node: once(aspects, {*chosen.get(node, ()), *before.get(node, ())}) for node, aspects in given.items()}
+
+    def _chosen(self, revision: Revision) -> Mapping[NodeName, Collection[str]] | None:
+        """Return the aspects of the templates that each node of a revision requests; None if it cannot be read."""
+        try:
+            traits, findings = read_node_traits(self.rendered(revision), self.check)
+        except (RenderingFailed, UnknownRevision):
+            return None
+        if errors(findings):
+            return None
+        return {node: {f"{STEPS}{trait}" for trait in each.requested} for node, each in traits.items()}
 
 
 def deployed_of(provisioner: Provisioner, nodes: Collection[NodeName]) -> frozenset[NodeName]:

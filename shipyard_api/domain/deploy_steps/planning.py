@@ -246,13 +246,15 @@ class StepPlan:
     """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them.
 
     ``deployed``: the nodes that the provisioner shows as deployed, None if it was not asked. A deployment of the site
-    leaves them alone. ``cleaning``: what a runbook runs on nodes before their deployment.
+    leaves them alone. ``cleaning``: what a runbook runs on nodes before their deployment. ``whole``: whether the design
+    was read for all of the nodes.
     """
 
     nodes: Sequence[PlannedNodes] = ()
     findings: Sequence[Finding] = ()
     deployed: frozenset[NodeName] | None = None
     cleaning: Sequence[PlannedNodes] = ()
+    whole: bool = False
 
     @property
     def applied(self) -> Sequence[PlannedNodes]:
@@ -263,6 +265,11 @@ class StepPlan:
     def requested(self) -> RequestedSteps:
         """What the templates ask for, by node."""
         return requested_of(self.nodes)
+
+    @property
+    def chosen(self) -> RequestedSteps | None:
+        """What the templates ask for: nodes without an entry have none; None if that is not known of every node."""
+        return None if errors(self.findings) or not self.whole else self.requested
 
 
 NO_STEPS = StepPlan()

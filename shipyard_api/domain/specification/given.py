@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shipyard_api.domain.actions import ActionId
@@ -18,10 +18,23 @@ Aspects = Mapping[str, str]
 DESIGN = "design"
 """Marks what was given as a whole: its documents, and not only an aspect or two."""
 
+ALL_STEPS = "steps"
+"""Marks aspects that name every template which the design chooses for a node; without it, nobody asked for others."""
+
 LABELS = "labels"
 PLACEMENT = "placement"
 STEPS = "steps:"
 """The prefix of the aspect of a template: its steps. Steps of priority 0 do not count, as no service runs them."""
+
+ONCE = "once:"
+"""The prefix of the aspect of a template, or runbook, that a service ran and that the design did not choose."""
+
+GONE = "gone:"
+"""The prefix of an aspect that the record has and the design no longer: only a new installation is without it."""
+
+_MARKS = frozenset({DESIGN, ALL_STEPS})
+_NO_TASKS = {"software": ""}
+_NOTHING = frozenset[str]()
 
 _NAMED = 10
 
@@ -68,8 +81,36 @@ def each_stepped(requested: RequestedSteps) -> Mapping[NodeName, Aspects]:
 
 
 def differing(given: Aspects, wanted: Aspects) -> frozenset[str]:
-    """Return the aspects in which a node would have to be given something else."""
-    return frozenset(aspect for aspect, digest in wanted.items() if aspect != DESIGN and given.get(aspect) != digest)
+    """Return the aspects in which a node would have to be given something else, of those that are asked for.
+
+    A server whose record names no software was given none.
+    """
+    changed = [aspect for aspect, digest in wanted.items() if given.get(aspect) != digest]
+    if not changed and ALL_STEPS not in wanted:
+        return _NOTHING  # of most of 10,000 nodes
+    found = [aspect for aspect in changed if aspect not in _MARKS and _had(given, aspect) != wanted[aspect]]
+    return frozenset((*found, *(f"{GONE}{aspect}" for aspect in vanished(given, wanted))))
+
+
+def vanished(given: Aspects, wanted: Aspects) -> Sequence[str]:
+    """Return the aspects of the templates that the design chose for a node and chooses no more."""
+    if ALL_STEPS not in wanted:
+        return ()
+    return [aspect for aspect in given if aspect.startswith(STEPS) and aspect not in wanted]
+
+
+def once(aspects: Aspects, chosen: Collection[str]) -> Aspects:
+    """Return the aspects of templates that a service runs: ``chosen`` ones count for the design, others do not."""
+    return {
+        aspect if aspect in chosen else f"{ONCE}{aspect.removeprefix(STEPS)}": digest
+        for aspect, digest in aspects.items()
+    }
+
+
+def _had(given: Aspects, aspect: str) -> str | None:
+    if aspect in given or not aspect.startswith(STEPS):
+        return given.get(aspect, _NO_TASKS.get(aspect))
+    return given.get(f"{ONCE}{aspect.removeprefix(STEPS)}")
 
 
 def older_specification(nodes: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -11,13 +11,19 @@ from shipyard_api.domain.task_graph.commands import keys_in
 from shipyard_api.domain.task_graph.tasks import TaskId
 
 
+def is_whole(written: JsonObject) -> bool:
+    """Return whether a run with these limits runs all tasks of the graph on its nodes."""
+    return not written.keys() - {"nodes"}
+
+
 def software_digests(
     tasks: Mapping[TaskId, Sequence[NodeName]],
     documents: Mapping[TaskId, JsonObject],
     keys: Callable[[NodeName], Mapping[str, str]],
     fingerprint: Callable[[bytes], str],
+    every: Collection[NodeName] = (),
 ) -> Mapping[NodeName, str]:
-    """Return the digest of each node on which a task runs.
+    """Return the digest of each node on which a task runs; empty for others of ``every``.
 
     ``tasks``: the nodes of each. ``documents``: the tasks, whose parameters may have secrets. ``keys``: returns the
     values of a node's own keys. ``fingerprint``: the keyed digest.
@@ -29,7 +35,10 @@ def software_digests(
         for node in nodes:
             used = {name: value for name, value in keys(node).items() if name in names} if names else {}
             by_node[node].append(f"{line} {fingerprint(_text(used))}" if used else line)
-    return {node: hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32] for node, lines in by_node.items()}
+    found = {
+        node: hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32] for node, lines in by_node.items()
+    }
+    return {**dict.fromkeys(every, ""), **found}
 
 
 def _text(value: object) -> bytes:

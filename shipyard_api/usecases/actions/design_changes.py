@@ -84,7 +84,7 @@ class DesignChanges:
 def design_changes(
     specifications: Specifications,
     revision: Revision,
-    steps: RequestedSteps,
+    steps: RequestedSteps | None,
     deployed: Collection[NodeName] | None,
     *,
     services: bool,
@@ -92,6 +92,7 @@ def design_changes(
 ) -> DesignChanges | None:
     """Return the changes of a revision with these deploy steps; None if it cannot be rendered.
 
+    ``steps``: None if they are not known; then they are not compared.
     ``deployed``: the nodes that the provisioner shows so; None if it does not answer: then those that were given
     anything. ``services``: whether it runs steps on them. ``software``: the digests of the tasks that would run.
     """
@@ -121,7 +122,7 @@ def changes_of_site(
     if committed is None:
         return None
     services = not plan_steps.provisioner.capabilities.limits.no_service
-    steps = plan_steps(committed).requested
+    steps = plan_steps(committed).chosen
     return design_changes(plan_steps.specifications, committed, steps, deployed, services=services)
 
 

@@ -35,7 +35,7 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.specification.software import software_digests
+from shipyard_api.domain.specification.software import is_whole, software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.clock import Clock
@@ -195,6 +195,7 @@ class PlanAction:
         inputs = _inputs(case, design.inputs, software)
         deployed = self._deployed(case, groups, design.inputs, complete=complete)
         skipped = {node for planned in groups for node in planned.members}.intersection(deployed or ())
+        digests = self._software_digests(case, skipped, software)
         skipped -= _ways(case).interrupted
         definition = None if case.refusal else self.definitions.get(name)
         missing = without_graph(definition, inputs) if definition else ()
@@ -214,7 +215,7 @@ class PlanAction:
             inputs=inputs,
             frozen=frozen,
             design=self._design(case.revision or revision),
-            changes=self._changes(case, revision, deployed, software),
+            changes=self._changes(case, revision, deployed, digests),
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -295,17 +296,28 @@ class PlanAction:
         case: Case,
         revision: Revision | None,
         deployed: Collection[NodeName] | None,
-        software: SoftwarePlan | None,
+        software: Mapping[NodeName, str],
     ) -> DesignChanges | None:
         if case.action.name not in ACTIONS.of_the_site or revision is None:
             return None
-        steps = case.steps.requested
+        steps = case.steps.chosen
         services = not self.check.rules.limits.no_service
-        specifications, digests = self.check.plan_steps.specifications, dict[NodeName, str]()
-        if software and (stage := software.stage):
-            keys, fingerprint = stage.facts.keys, self.rendered.fingerprint
-            digests = dict(software_digests(stage.flow.nodes_of, stage.documents, keys, fingerprint))
-        return design_changes(specifications, revision, steps, deployed, services=services, software=digests)
+        specifications = self.check.plan_steps.specifications
+        return design_changes(specifications, revision, steps, deployed, services=services, software=software)
+
+    def _software_digests(
+        self, case: Case, nodes: Collection[NodeName], software: SoftwarePlan | None
+    ) -> Mapping[NodeName, str]:
+        """Return the digests of the tasks that would run: empty for those of the nodes that have none."""
+        written = case.parameters.software
+        if not (ACTIONS[case.action.name].runs_tasks and is_whole(written)):
+            return {}
+        every, fingerprint = () if written else nodes, self.rendered.fingerprint
+        if software is None:  # the site has no task graph
+            return dict.fromkeys(every, "")
+        if (stage := software.stage) is None:
+            return {}
+        return software_digests(stage.flow.nodes_of, stage.documents, stage.facts.keys, fingerprint, every)
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if ACTIONS[name].services:

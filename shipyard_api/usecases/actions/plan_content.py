@@ -24,7 +24,7 @@ from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 ELSEWHERE = {
     *("v", "revision", "groups", "targets", "target_group", "policy", "deploy_steps", "clean_steps", "labels"),
     *("limits", "software", "action", "name", "made", "kept", "kept_items", "retried", "times", "mode"),
-    *("placed", "moved", "relabelled"),
+    *("placed", "moved", "relabelled", "untasked"),
 }
 # How long phases of this site usually take is measured anew for every action; what the design says of it is kept.
 _MEASURED = {"seconds", "usual"}

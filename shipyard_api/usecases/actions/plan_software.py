@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shipyard_api.actions.frozen_software import FrozenSoftware, freeze, plan_run
+from shipyard_api.actions.frozen_software import FrozenSoftware, freeze, has_graph, plan_run
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.actions.software_steps import keeping
@@ -66,8 +66,7 @@ class PlanSoftware:
         """
         rendering = self.rendered.of(revision)
         with self.store.begin() as tx:
-            cluster = tx.software.cluster(SITE)
-            if cluster is None or not (cluster.layer.tasks or COMMAND in written):
+            if not has_graph(tx, written):
                 return None
             # Design nodes that have no roles yet are planned as such.
             site = tx.software.site(SITE, rendering.machines.nodes)

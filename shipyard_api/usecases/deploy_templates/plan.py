@@ -49,7 +49,7 @@ class PlanDeploySteps:
     @property
     def specifications(self) -> Specifications:
         """The comparison with what nodes were given."""
-        return Specifications(self.store, self.rendered.of, self.rendered.fingerprint, self.provisioner)
+        return Specifications(self.store, self.rendered.of, self.rendered.fingerprint, self.provisioner, self.check)
 
     def __call__(self, revision: int, only: Collection[NodeName] | None = None) -> StepPlan:
         """Return the steps of the nodes of a revision, or only of some of them.
@@ -65,11 +65,12 @@ class PlanDeploySteps:
             traits = {node: node_traits for node, node_traits in traits.items() if node in only}
         names = frozenset[TraitName]().union(*(node_traits.has for node_traits in traits.values()))
         if not traits or errors(findings):
-            return StepPlan(findings=findings)
+            return StepPlan(findings=findings, whole=True)
         templates = self.store.read(lambda tx: tx.deploy_templates.of_traits(names))
         nodes = plan_nodes(traits, templates, self._supported(nodes_with_templates(traits, templates)))
         unused = without_template(traits, templates)
-        return StepPlan(nodes, (*findings, *unused, *(finding for planned in nodes for finding in planned.findings)))
+        every = (*findings, *unused, *(finding for planned in nodes for finding in planned.findings))
+        return StepPlan(nodes, every, whole=True)
 
     def skip_deployed(self, revision: int) -> StepPlan:
         """Return the plan of a deployment of the site, which skips deployed nodes. Raises as the call itself."""

@@ -36,7 +36,7 @@ class AdoptNodes:
             planned = self.plan_steps(revision, names)
             if faults := errors(planned.findings):
                 raise InvalidDesign(faults)
-            wanted = specifications.wanted(revision, names, planned.requested)
+            wanted = specifications.wanted(revision, names, planned.chosen)
         except UnknownRevision as unknown:
             raise RevisionNotFound(revision) from unknown
         except RenderingFailed as failed:

@@ -46,7 +46,7 @@ def build(
     page_of: Callable[[str], str | None],
 ) -> NodeUseCases:
     """Return the use cases. ``cluster``: None where no Kubernetes is configured; the addresses as of ``ListNodes``."""
-    specifications = Specifications(store, rendered.of, rendered.fingerprint, provisioner)
+    specifications = Specifications(store, rendered.of, rendered.fingerprint, provisioner, rules.check)
     compare = CompareNodes(specifications, rendered.committed)
     protection = ReadProtection(ActionDesigns(designs, rendered.of), rules)
     return NodeUseCases(

@@ -26,7 +26,7 @@ class CompareNodes:
         revision, rendering = committed
         comparison = replace(self.specifications, rendered=lambda wanted: self._rendered(wanted, revision, rendering))
         designed = rendering.machines.nodes.keys()
-        return comparison.impacts(revision, known & designed, {}, deployed=known, services=False)
+        return comparison.impacts(revision, known & designed, None, deployed=known, services=False)
 
     def _rendered(self, wanted: Revision, committed: Revision, rendering: Rendering) -> Rendering:
         """Return the design of a revision; the committed one is not asked for again."""

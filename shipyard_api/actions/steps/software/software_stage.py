@@ -209,7 +209,7 @@ def _given(state: StageState) -> tuple[Fact, ...]:
         return ()
     lacking = {*state.failed, *execution.unmet()}
     given = {node: digest for node, digest in software.given.items() if node not in lacking}
-    return (SoftwareGiven(len(given), given),) if given else ()
+    return (SoftwareGiven(sum(map(bool, given.values())), given),) if given else ()
 
 
 def reasons(failed: Mapping[NodeName, str], unmet: Mapping[NodeName, str], most: int = 3) -> str:

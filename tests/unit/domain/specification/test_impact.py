@@ -5,7 +5,7 @@ from collections.abc import Collection
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification.given import DESIGN, Given
+from shipyard_api.domain.specification.given import ALL_STEPS, DESIGN, Given, once
 from shipyard_api.domain.specification.impact import Impact, NodeImpact, class_of, counted, impact_of
 from shipyard_api.domain.specification.kinds import Aspect
 from tests.unit.tables import every_row
@@ -21,6 +21,8 @@ RECORD = Given(ActionId("a"), Revision(1), {"image": "1", "labels": "1", DESIGN:
         "a server without a record": ({"image": "1"}, None, True, Impact.UNKNOWN, ()),
         "nothing differs": ({"image": "1", "labels": "1", DESIGN: "x"}, RECORD, True, Impact.UNCHANGED, ()),
         "labels": ({"image": "1", "labels": "2"}, RECORD, True, Impact.RELABEL, ("labels",)),
+        "tasks, of a server without any": ({"software": "1"}, RECORD, True, Impact.SOFTWARE, ("software",)),
+        "no tasks, as before": ({"software": ""}, RECORD, True, Impact.UNCHANGED, ()),
         "an aspect that the record lacks": ({"other": "2"}, RECORD, True, Impact.REINSTALL, ("other",)),
     }
 )
@@ -48,6 +50,39 @@ def test_the_class_follows_from_design_record_and_provisioner(
 )
 def test_the_class_follows_from_the_aspects(aspects: Collection[str], impact: Impact) -> None:
     assert class_of(aspects, services=True) is impact
+
+
+BIOS, ONCE, GONE = "steps:CUSTOM_BIOS", "once:CUSTOM_BIOS", "gone:steps:CUSTOM_BIOS"
+
+
+@every_row(
+    {
+        "chosen still": ({BIOS: "1"}, {ALL_STEPS: "", BIOS: "1"}, Impact.UNCHANGED, ()),
+        "chosen no more": ({BIOS: "1"}, {ALL_STEPS: ""}, Impact.REINSTALL, (GONE,)),
+        "nobody asked": ({BIOS: "1"}, {}, Impact.UNCHANGED, ()),
+        "chosen now": ({}, {ALL_STEPS: "", BIOS: "1"}, Impact.SERVICE, (BIOS,)),
+        "another one": (
+            {BIOS: "1"},
+            {ALL_STEPS: "", "steps:CUSTOM_NIC": "1"},
+            Impact.REINSTALL,
+            (GONE, "steps:CUSTOM_NIC"),
+        ),
+        "a service ran it": ({ONCE: "1"}, {ALL_STEPS: ""}, Impact.UNCHANGED, ()),
+        "a service ran it, and it is chosen now": ({ONCE: "1"}, {ALL_STEPS: "", BIOS: "1"}, Impact.UNCHANGED, ()),
+        "a service ran another version": ({ONCE: "1"}, {ALL_STEPS: "", BIOS: "2"}, Impact.SERVICE, (BIOS,)),
+        "all tasks are gone": ({"software": "1"}, {"software": ""}, Impact.SOFTWARE, ("software",)),
+    }
+)
+def test_what_vanished_is_a_change(
+    given: dict[str, str], wanted: dict[str, str], impact: Impact, aspects: tuple[str, ...]
+) -> None:
+    record = Given(ActionId("a"), Revision(1), given)
+    assert impact_of(wanted, record, deployed=True, services=True) == NodeImpact(impact, aspects)
+
+
+def test_a_service_counts_for_the_design_where_that_chose_its_template() -> None:
+    aspects = {BIOS: "1", "steps:CUSTOM_NIC": "2"}
+    assert once(aspects, ["steps:CUSTOM_NIC"]) == {ONCE: "1", "steps:CUSTOM_NIC": "2"}
 
 
 def test_steps_take_a_reinstallation_where_they_only_run_at_a_deployment() -> None:

@@ -25,3 +25,8 @@ def test_a_changed_task_is_other_software_where_it_runs_and_a_changed_value_wher
     before, other, moved = digests(tasks), digests(tasks, command="y"), digests(tasks, address="10.0.0.2")
     assert {node for node in before if before[node] != other[node]} == {N1, N3}
     assert {node for node in before if before[node] != moved[node]} == {N1, N2}
+
+
+def test_nodes_that_are_asked_for_and_have_no_task_have_no_software() -> None:
+    found = software_digests({A: [N1]}, {A: {}}, lambda _: {}, lambda text: text.hex(), [N1, N2])
+    assert (bool(found[N1]), found[N2]) == (True, "")
