@@ -1,7 +1,7 @@
 """How a value of a rendered design came to be, as JSON: ``explain`` of the addresses of rendered designs."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import falcon
@@ -9,7 +9,7 @@ import falcon
 from shipyard_api.api.airship.errors import NothingToExplain
 from shipyard_api.api.http.reading import single
 from shipyard_api.domain.documents import Document, Identity, Query, Revision, canonical, redacted
-from shipyard_api.domain.documents.explanation import ExplainedValue, Place
+from shipyard_api.domain.documents.explanation import ExplainedValue, Place, tokens_of
 from shipyard_api.domain.documents.paths import MISSING
 from shipyard_api.usecases.configdocs.explain import ExplainValue
 from shipyard_api.yaml_stream.lines import lines_of
@@ -23,11 +23,11 @@ def wanted_place(req: falcon.Request) -> Place | None:
     pointer = single(req, "explain")
     if not pointer:
         return None
-    first, *tokens = pointer.removeprefix("/").split("/")
+    first = pointer.removeprefix("/").split("/")[0]
     if not pointer.startswith("/") or first != "data" or len(pointer) > _LONGEST:
         text = f"It is a JSON pointer into the data of at most {_LONGEST} characters, such as /data/hardware_profile."
         raise falcon.HTTPInvalidParam(text, "explain")
-    return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
+    return tokens_of(pointer)[1:]
 
 
 def explained(explain: ExplainValue, revision: Revision, query: Query, place: Place) -> dict[str, Any]:
@@ -51,12 +51,15 @@ def _lines(values: Sequence[ExplainedValue]) -> Mapping[Identity, Mapping[str, i
     pointers: defaultdict[Identity, set[str]] = defaultdict(set)
     for value in values:
         document = value.stored.document
-        documents[document.identity] = redacted(document, lambda _: "") if document.is_encrypted else document
+        documents[document.identity] = document
         pointers[document.identity] |= {_path(value), *(step.pointer for step in value.steps)}
-    return {
-        identity: lines_of({"schema": entry.schema, "metadata": entry.metadata, "data": entry.data}, pointers[identity])
-        for identity, entry in documents.items()
-    }
+    return {identity: lines_in(entry, pointers[identity]) for identity, entry in documents.items()}
+
+
+def lines_in(document: Document, pointers: Collection[str]) -> Mapping[str, int]:
+    """Return the lines of places of a document, as it is shown when its collection is asked for."""
+    shown = redacted(document, lambda _: "") if document.is_encrypted else document
+    return lines_of({"schema": shown.schema, "metadata": shown.metadata, "data": shown.data}, pointers)
 
 
 def _path(explained: ExplainedValue) -> str:

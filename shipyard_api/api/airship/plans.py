@@ -10,6 +10,7 @@ from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.deploy_steps import planned_entity
 from shipyard_api.api.airship.drain_plans import drain_plan_entity
 from shipyard_api.api.airship.errors import InvalidPlan
+from shipyard_api.api.airship.explanations import lines_in
 from shipyard_api.api.airship.holds import hold_entity, may_override, may_pass_policy
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
@@ -30,7 +31,7 @@ from shipyard_api.domain.rollout.planning import PlannedGroup, PlannedWave
 from shipyard_api.domain.specification.impact import Impact
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.usecases.actions.design_changes import DesignChanges
+from shipyard_api.usecases.actions.design_changes import DesignChanges, Written
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
 from shipyard_api.usecases.actions.plan_content import runs_of
 from shipyard_api.usecases.actions.plan_software import SoftwarePlan
@@ -157,11 +158,24 @@ def _changes(changes: DesignChanges) -> dict[str, Any]:
                 "old": change.old,
                 "new": change.new,
                 "documents": [{"schema": ref.schema, "name": ref.name, "path": ref.path} for ref in change.documents],
+                "written": [_written(written) for written in change.written],
                 "nodes": list(change.nodes),
             }
             for change in changes.values
         ],
         "uncompared": changes.uncompared,
+    }
+
+
+def _written(written: Written) -> dict[str, Any]:
+    document, path = written.stored.document, written.path
+    return {
+        "schema": document.schema,
+        "name": document.name,
+        "layer": document.layer,
+        "collection": written.stored.collection,
+        "path": path,
+        "line": lines_in(document, [path])[path],
     }
 
 

@@ -159,7 +159,7 @@ def _values(changes: JsonObject) -> Sequence[TextTable | str]:
             required(value, "old"),
             required(value, "new"),
             listed(list_at(value, "nodes")),
-            ", ".join(str(document.get("name")) for document in objects_at(value, "documents")),
+            _places(value),
         )
         for value in objects_at(changes, "values")
     ]
@@ -167,6 +167,12 @@ def _values(changes: JsonObject) -> Sequence[TextTable | str]:
     if uncompared := changes.get("uncompared"):
         shown.append(f"{uncompared} more nodes differ; their values are not listed.")
     return shown
+
+
+def _places(value: JsonObject) -> str:
+    """Return the document and line where a value was written; without it, the documents that have it."""
+    written = [f"{place.get('name')} line {place.get('line')}" for place in objects_at(value, "written")]
+    return ", ".join(written or [str(document.get("name")) for document in objects_at(value, "documents")])
 
 
 def _groups(groups: Sequence[JsonObject]) -> TextTable:

@@ -82,6 +82,25 @@ def explain(
     return replay.values
 
 
+def written_at(values: Sequence[ExplainedValue]) -> tuple[StoredDocument, str]:
+    """Return the document in which an explained value was written, and the JSON pointer to it in there.
+
+    It is where the last step took it from. A container is not followed into what was substituted into it.
+    """
+    found = values[0]
+    while (last := found.steps[-1] if found.steps else None) and last.source is not None:
+        if last.kind is not StepKind.PARENT and isinstance(found.value, (dict, list)):
+            break
+        found = values[last.source]
+    own = at(found.stored.document.data, found.place) is not MISSING
+    return found.stored, f"/data{_pointer(found.place)}" if own or last is None else last.pointer
+
+
+def tokens_of(pointer: str) -> Place:
+    """Return the tokens of a JSON pointer."""
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+
+
 def at(value: Any, place: Sequence[str]) -> Any:
     """Return the value at a place, or MISSING."""
     for token in place:

@@ -11,7 +11,7 @@ from typing import Any
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps
-from shipyard_api.domain.documents import Revision, canonical
+from shipyard_api.domain.documents import Revision, StoredDocument, canonical
 from shipyard_api.domain.findings import DocumentRef
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.effective import EffectiveDesign, Value, Values
@@ -29,11 +29,19 @@ _MISSING = "-"
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """Where a value was written: the document, and the JSON pointer to it in there."""
+
+    stored: StoredDocument
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class ValueChange:
     """A value that nodes have, and the one that they would get: said once, however many documents inherit it.
 
     ``old`` and ``new``: as JSON; of secrets a fingerprint. ``documents``: those that the new value comes from, or the
-    old one if there is none.
+    old one if there is none. ``written``: where the new value was written, if that is known.
     """
 
     aspect: Aspect
@@ -42,6 +50,7 @@ class ValueChange:
     new: str
     documents: Sequence[DocumentRef]
     nodes: Sequence[NodeName]
+    written: Sequence[Written] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ from shipyard_api.usecases.actions.first_steps import run_checks
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan, without_graph
 from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.actions.written import with_written
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan, PlanDrain
@@ -136,7 +137,7 @@ class PlanAction:
         case = self._preview(request, heads, revision, complete=complete)
         if complete and case.refusal:
             raise case.refusal
-        plan = self.of(case, None, revision, complete=complete)
+        plan = self._located(self.of(case, None, revision, complete=complete))
         used = version if case.version in (None, Version.COMMITTED) else case.version
         older = case.version is None and case.revision not in (None, revision)
         plan = replace(
@@ -147,6 +148,12 @@ class PlanAction:
         )
         plan = replace(plan, findings=(*plan.findings, *self._hardware(plan)))
         return self._foreseen(plan, case.parsed)
+
+    def _located(self, plan: Plan) -> Plan:
+        """Return the plan with where the values of its changes were written."""
+        if plan.changes is None or plan.revision is None:
+            return plan
+        return replace(plan, changes=with_written(plan.changes, plan.revision, self.designs.documents))
 
     def _hardware(self, plan: Plan) -> Sequence[Finding]:
         """Return how the servers that the action would deploy differ from the expected hardware; without errors."""

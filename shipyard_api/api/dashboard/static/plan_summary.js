@@ -23,7 +23,7 @@ export function PlanSummary({ plan, body }) {
       ${plan.changes?.removed.length > 0 && html`<dt>Not in the design</dt><dd>${plan.changes.removed.slice(0, 20).join(", ")}: ${body?.parameters?.["on-removed"] === "remove" ? "taken down for good" : "still deployed; remove_server takes them down"}</dd>`}
       ${plan.changes && html`<dt>Classes</dt><dd>${Object.entries(plan.changes.counts).map(([name, number]) => `${number.toLocaleString("en")} ${name}`).join(", ") || "no nodes"}</dd>`}
       ${plan.changes?.values.slice(0, 20).map((one) => html`<dt key=${one.aspect + one.path + one.new}>${one.aspect}</dt><dd><code>${one.path}</code> <del>${one.old}</del> <ins>${one.new}</ins>
-        on ${count(one.nodes.length, "node")}; from ${one.documents.map((each) => each.name).join(", ")}</dd>`)}
+        on ${count(one.nodes.length, "node")}; from ${(one.written.length ? one.written.map((each) => `${each.name}, line ${each.line}`) : one.documents.map((each) => each.name)).join(", ")}</dd>`)}
       ${plan.held?.length > 0 && html`<dt>Held</dt><dd>${plan.held.slice(0, 5).map((one) => `${one.node} (${one.reason})`).join(", ")}</dd>`}
     </dl>
     ${findings.length > 0 && html`<ul class="findings">${findings.slice(0, 10).map((one) => html`<li key=${one.message}>

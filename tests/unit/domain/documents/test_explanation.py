@@ -8,7 +8,7 @@ import pytest
 
 from shipyard_api.domain.documents import parse_documents, render
 from shipyard_api.domain.documents.document import Collection, Revision, StoredDocument
-from shipyard_api.domain.documents.explanation import MOST_VALUES, ExplainedValue, Place, at, explain
+from shipyard_api.domain.documents.explanation import MOST_VALUES, ExplainedValue, Place, at, explain, written_at
 from shipyard_api.yaml_stream import read_documents
 from tests.conftest import site_file
 from tests.designs import KIND, POLICY, SCHEMAS, in_layer, stored, taking
@@ -122,6 +122,32 @@ def test_a_chain(entries: list[dict[str, Any]], place: Place, expected: list[str
     ]  # fmt: skip
 
     assert lines(explain(stored(POLICY, *entries), (KIND, name), place)) == expected
+
+
+@every_row(
+    {
+        "in a parent": ("z", "g", "/data/z"),
+        "in the layer between": ("x", "r", "/data/x"),
+        "by a substitution": ("y", "source", "/data/url"),
+        "in a container that a substitution writes into": ("w", "a", "/data/w"),
+        "in the document itself": ("v", "a", "/data/v"),
+    }
+)
+def test_the_place_where_a_value_was_written(key: str, name: str, pointer: str) -> None:
+    documents = [
+        POLICY,
+        SOURCE,
+        in_layer("global", "g", {"x": 1, "z": 1}, labels=PARENT),
+        in_layer("region", "r", {"x": 2}, labels=REGION, parent=PARENT),
+        in_layer("site", "a", {"v": 3, "w": {"own": 1}}, parent=REGION, substitutions=[TAKEN, TAKEN_INTO]),
+    ]
+    document, path = written_at(explain(stored(*documents), (KIND, "a"), (key,)))
+    assert (document.document.name, path) == (name, pointer)
+
+
+TAKEN, TAKEN_INTO = (
+    {"src": {"schema": KIND, "name": "source", "path": ".url"}, "dest": {"path": path}} for path in (".y", ".w.taken")
+)
 
 
 def test_a_secret_document_is_explained_as_a_whole() -> None:
