@@ -59,3 +59,27 @@ def test_a_pipeline_reviews_the_documents_of_a_merge_request(tmp_path: Path, dat
         sections, text = reviewed(design.replace("depends_on: [ntp-node]", "depends_on: [nothing]"), 1)
         assert sections == ["Documents", "Differences", "Dry run"]
         assert "depends on 'nothing', which is not a group" in text
+
+
+def test_a_review_with_check_fails_if_a_server_would_be_reinstalled(tmp_path: Path) -> None:
+    # The command is a script with the exit codes of ours.
+    program, review = tmp_path / "shipyard", tmp_path / "review.md"
+    program.write_text(
+        '#!/bin/sh\ncase "$*" in\n'
+        '"commit "*) echo "####  Errors: 0, Warnings: 0, Infos: 0, Other: 0  ####" ;;\n'
+        'plan*--check) echo "Reinstall: n1 (image)"; exit 2 ;;\n'
+        "plan*) exit 1 ;;\n"
+        "esac\n"
+    )
+    program.chmod(0o755)
+
+    def reviewed(*arguments: str) -> int:
+        command = [str(PIPELINES / "review-design.sh"), *arguments]
+        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+
+    assert reviewed("--check", "design", str(tmp_path), str(review)) == 2
+    assert review.read_text("utf-8").endswith("    Reinstall: n1 (image)\n\n\nA server would have to be reinstalled.\n")
+    assert reviewed("design", str(tmp_path), str(review)) == 0
+    assert "reinstalled" not in review.read_text("utf-8")
+    assert reviewed("--check", str(review)) == 64

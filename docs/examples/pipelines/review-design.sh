@@ -2,14 +2,19 @@
 # Review documents against the committed ones, and write the result as Markdown: differences, dry run of the commit, plan
 # of a deployment with its forecast.
 #
-#   review-design.sh COLLECTION DIRECTORY REVIEW.md
+#   review-design.sh [--check] COLLECTION DIRECTORY REVIEW.md
 #
 # SHIPYARD_URL and SHIPYARD_TOKEN name the server. The documents replace those in its buffer and stay there; nothing is
-# committed. Exits 0 if they could be committed, else 1.
+# committed. Exits 0 if they could be committed, else 1. With --check, exits 2 if a server would have to be reinstalled.
 set -u
+check=
+if [ "${1-}" = --check ]; then
+    check=--check
+    shift
+fi
 if [ $# -ne 3 ]; then
-    echo "usage: review-design.sh COLLECTION DIRECTORY REVIEW.md" >&2
-    exit 2
+    echo "usage: review-design.sh [--check] COLLECTION DIRECTORY REVIEW.md" >&2
+    exit 64
 fi
 collection=$1 directory=$2 review=$3
 longest=12000 # bytes of a section: GitHub takes 65,536 characters in a comment
@@ -50,5 +55,10 @@ section "Dry run" shipyard commit configdocs --dryrun || exit 1
 # A dry run succeeds whatever it finds.
 grep -q '^####  Errors: 0,' "$output" || exit 1
 # A server that refuses the deployment now, as beside a running action, says nothing against the documents.
-section "Plan and forecast" shipyard plan deploy_site --version=buffer --forecast
+section "Plan and forecast" shipyard plan deploy_site --version=buffer --forecast $check
+code=$?
+if [ -n "$check" ] && [ "$code" -eq 2 ]; then
+    echo "A server would have to be reinstalled." >>"$review"
+    exit 2
+fi
 exit 0

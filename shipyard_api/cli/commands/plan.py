@@ -88,9 +88,7 @@ def plan(
         return _with_forecast(api, answer, query, body) if planned else answer
 
     table = plan_tables.stored_plan if store else plan_tables.plan
-    answer = show_plan(options, request, expected=201 if store else 200, cli=table)
-    if check and _reinstalls(answer):
-        raise SystemExit(2)
+    show_plan(options, request, expected=201 if store else 200, cli=table, check=check)
 
 
 def _reinstalls(plan: JsonObject) -> bool:
@@ -100,9 +98,17 @@ def _reinstalls(plan: JsonObject) -> bool:
 
 
 def show_plan(
-    options: GlobalOptions, request: Callable[["Api"], Answer], *, expected: int, cli: Callable[[str], str | Printout]
+    options: GlobalOptions,
+    request: Callable[["Api"], Answer],
+    *,
+    expected: int,
+    cli: Callable[[str], str | Printout],
+    check: bool = False,
 ) -> JsonObject:
-    """Print a plan as ``show`` does, and return it; exit with 1 also if the server would refuse what it plans."""
+    """Print a plan as ``show`` does, and return it; exit with 1 also if the server would refuse what it plans.
+
+    ``check``: exit with 2 if a server would have to be reinstalled, refused or not.
+    """
     answers: list[Answer] = []
 
     def kept(api: "Api") -> Answer:
@@ -111,6 +117,8 @@ def show_plan(
 
     show(options, kept, expected=expected, cli=cli)
     plan = parse_object(answers[0].text)
+    if check and _reinstalls(plan):
+        raise SystemExit(2)
     if plan.get("refused"):
         raise SystemExit(1)
     return plan

@@ -161,8 +161,17 @@ CHANGES = {
             "documents": [
                 {"schema": "drydock/HostProfile/v1", "name": "base", "path": "/data/platform/image"},
             ],
+            "written": [{"name": "global-base", "layer": "global", "path": "/data/platform/image", "line": 12}],
             "nodes": ["c4", "c5"],
-        }
+        },
+        {
+            "aspect": "image",
+            "path": "platform.kernel",
+            "old": '"ga"',
+            "new": '"hwe"',
+            "documents": [{"schema": "drydock/HostProfile/v1", "name": "base", "path": "/data/platform/kernel"}],
+            "nodes": ["c4"],
+        },
     ],
     "uncompared": 7,
 }
@@ -173,6 +182,10 @@ def test_a_check_fails_if_a_server_would_have_to_be_reinstalled(api, run):
         api.replies["POST /plans"] = Reply(200, PLAN | {"changes": {**CHANGES, "counts": counts}})
         assert run("plan", "update_site", "--check").exit_code == code
         assert run("plan", "update_site").exit_code == 0
+    refused = {"refused": {"title": "Conflict", "reason": "Another action runs.", "code": 409, "messages": []}}
+    api.replies["POST /plans"] = Reply(200, PLAN | refused | {"changes": {**CHANGES, "counts": {"reinstall": 1}}})
+    assert run("plan", "update_site", "--check").exit_code == 2
+    assert run("plan", "update_site").exit_code == 1
 
 
 def test_what_the_design_changes_is_listed_with_the_way_out_of_what_left_it(api, run):
@@ -185,7 +198,8 @@ def test_what_the_design_changes_is_listed_with_the_way_out_of_what_left_it(api,
         "Unknown: c6",
         "To Adopt: shipyard node adopt c6",
     ]
-    assert 'image platform.image "jammy" "noble" c4, c5 base' in rows
+    assert 'image platform.image "jammy" "noble" c4, c5 global-base line 12' in rows
+    assert 'image platform.kernel "ga" "hwe" c4 base' in rows  # of an earlier release, or not known
     assert "7 more nodes differ; their values are not listed." in rows
     assert rows[rows.index("Not In Design: n7") + 1] == (
         "To Remove: shipyard create action remove_server --param=target_nodes=n7"
