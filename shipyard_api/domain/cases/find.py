@@ -27,7 +27,10 @@ from shipyard_api.domain.nodes import NodeName
 
 MOST_CASES = 3
 _MOST_REASONS = 200
-"""Reasons that are read for the words of a case; those of more nodes are a sample."""
+"""Reasons that are clustered; those of more nodes are a sample."""
+
+_MOST_WORDS = 100
+"""Reasons that are read for the words of a case."""
 
 _MOST_CLUSTERS = 3
 _MOST_MOMENTS = 20
@@ -202,7 +205,7 @@ def _ties(population: _Population, best: Candidate, candidates: Sequence[Candida
 def _with_words(case: Case, population: _Population, hit: Sequence[int]) -> Case:
     """Return the case with what most of its nodes give as the reason, and since when."""
     facts = [(population.features.names[at], population.facts[at]) for at in hit]
-    reasons: dict[str, str] = {name: fact.reason for name, fact in facts[:_MOST_REASONS] if fact and fact.reason}
+    reasons: dict[str, str] = {name: fact.reason for name, fact in facts[:_MOST_WORDS] if fact and fact.reason}
     moments = [fact.since for _, fact in facts if fact and fact.since]
     words = first_words(in_common(reasons)) if reasons else ""
     return replace(case, since=min(moments, default=None), words=words)
