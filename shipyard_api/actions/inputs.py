@@ -95,6 +95,11 @@ class ActionInputs(Flat):
         return self.site
 
     @property
+    def is_paced(self) -> bool:
+        """Whether a policy, or that it interrupts servers, may keep its nodes from beginning."""
+        return self.policy is not None or (self.site is not None and bool(self.site.ways.interrupted))
+
+    @property
     def of_operation(self) -> tuple[NodeOperation, NodeName]:
         """The operation on one node, and the node."""
         if self.operation is None or self.node is None:

@@ -22,6 +22,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.usecases.actions.approve import ApproveAction
+from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from tests.combinations.model import OPTIONS
@@ -80,6 +81,12 @@ def act(world: RedeployWorld, **parameters: Any) -> list[str]:
     return world.story()
 
 
+def full_budgets(world: RedeployWorld) -> list[str]:
+    """Return the budgets without room in the overview of the action, each with the reason."""
+    survey = OverviewAction(world.store(), None, world.clock.now)(world.action).policy  # type: ignore[arg-type]
+    return [f"{use.domain}: {use.full}" for use in survey.budgets if use.full] if survey else []
+
+
 def drained(story: Sequence[str]) -> list[str]:
     return [line.split()[1] for line in story if line.startswith("cordoned ")]
 
@@ -93,7 +100,12 @@ def test_changed_servers_are_taken_down_and_deployed_again(world: RedeployWorld)
     change(world, ["n1", "n3"], platform={"image": "noble"})
     with refuses(TooManyReinstalls, match="2 servers again, and max-reinstalls allows 1: node n1, n3"):
         world.create(UPDATE, **{"on-change": "reinstall", "max-reinstalls": "1"})
-    story = act(world, **{"on-change": "reinstall", "max-reinstalls": "2"})
+    world.create(UPDATE, **{"on-change": "reinstall", "max-reinstalls": "2"})
+    full = set[str]()
+    world.run(world.worker(), lambda: full.update(full_budgets(world)))
+    story = world.story()
+    # The overview shows what bounds the servers that are away, though the site has no policy.
+    assert full == {"etcd cluster kubernetes-etcd: 1 nodes are in flight or lost, at most 1 allowed"}
     assert world.state() is RunState.SUCCESS, world.told()
     # Both have a member of one etcd cluster: the second is only begun when the first is back.
     assert destroyed(story) == ["n1", "n3"]

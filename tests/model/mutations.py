@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, cast
 
-from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.pacing import Pace
 from shipyard_api.storage.clock import step_of
 from shipyard_api.usecases.actions import control
 from shipyard_api.workflow.attempts import Attempts
@@ -151,7 +151,7 @@ MUTATIONS = (
     Mutation(
         "the window is asked once a group",
         "a window is asked for each node that begins",
-        Pacing._window,
+        Pace._window,
         "    if windows is None:",
         "    if windows is None or any(map(situation.has_begun, self.members[group])):",
         WINDOW,

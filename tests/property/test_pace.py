@@ -16,7 +16,7 @@ from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.policy.gates import Answer
-from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
+from shipyard_api.domain.rollout.policy.pacing import Pace, Progress
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.rollout import Rollout
 from tests.property.sites import Site, modes, sites
@@ -42,8 +42,8 @@ class PacedRollout(RuleBasedStateMachine):
         self.watcher.status.update(dict.fromkeys(known, NodeStatus.PREPARED))
         self.enforced()
 
-    def pace(self, progress: Progress) -> Pacing:
-        return Pacing(self.policy, self.site.members, at_once=self.mode.max_nodes_in_flight, progress=progress)
+    def pace(self, progress: Progress) -> Pace:
+        return Pace(self.policy, self.site.members, at_once=self.mode.max_nodes_in_flight, progress=progress)
 
     def enforced(self) -> None:
         enforce(self.rollout, self.now)
@@ -113,7 +113,7 @@ class PacedRollout(RuleBasedStateMachine):
         self.rollout = Rollout.resumed(
             self.membership,
             self.mode,
-            self.pace(Progress.from_json(stored)),
+            self.pace(Progress.from_json(stored or {})),
             nodes=dict(old.nodes),
             groups=dict(old.groups),
             reasons=dict(old.reasons),

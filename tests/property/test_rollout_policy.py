@@ -23,7 +23,7 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
-from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.pacing import Pace
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
@@ -129,7 +129,7 @@ def play(
 
     ``spared``: nodes that are prepared before. ``uncounted``: nodes that no rule counts.
     """
-    pacing = Pacing(policy, site.members, at_once=mode.max_nodes_in_flight)
+    pacing = Pace(policy, site.members, at_once=mode.max_nodes_in_flight)
     rollout = Rollout(site.strategy, site.members, mode, pacing)
     known = [node for node in rollout.nodes if node in spared]
     rollout.restore(nodes=dict.fromkeys(known, NodeStatus.PREPARED), spared=known)
@@ -281,7 +281,7 @@ def test_no_policy_changes_no_outcome_and_waves_none_where_no_node_fails(
 @given(sites(timeouts=False), policies, modes, seeds)
 def test_a_rehearsal_with_a_policy_ends(site: Site, policy: Policy, mode: Mode, seed: int) -> None:
     membership = Membership(site.strategy, site.members)
-    pace = Pacing(policy, membership.members, at_once=mode.max_nodes_in_flight)
+    pace = Pace(policy, membership.members, at_once=mode.max_nodes_in_flight)
     assumptions = {Phase.PREPARE: PhaseAssumption(0.0, [300.0, 600.0]), Phase.DEPLOY: PhaseAssumption(0.0, [1200.0])}
     good = {phase: {node for node in NODES if (phase, node) not in site.fate.fails} for phase in Phase}
 

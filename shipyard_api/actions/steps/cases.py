@@ -209,8 +209,8 @@ def _waves(inputs: SiteInputs, nodes: Sequence[NodeRecord]) -> Mapping[NodeName,
             members.setdefault(GroupName(group), set()).add(NodeName(node.name))
     pace = pacing.of(inputs, {group: frozenset(held) for group, held in members.items()})
     waves: dict[NodeName, Value] = {}
-    for group in members if pace else ():
-        of_group = pace.waves_of(group) if pace else ()
+    for group in members if pace.has_waves else ():
+        of_group = pace.waves_of(group)
         for name, held in of_group if len(of_group) > 1 else ():
             waves |= dict.fromkeys(held, f"{name} of {group}")
     return waves

@@ -14,7 +14,6 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.nodes import NodesKept
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
@@ -58,7 +57,7 @@ def fold(state: RolloutState, report: Members, kind: Kind, provisioner: str) -> 
     if report.clusters:
         state.inputs = replace(state.inputs, ways=replace(state.inputs.ways, clusters=report.clusters))
     strategy, members = state.inputs.strategy, report.by_group
-    pace = pacing.of(state.inputs, members) or ALL_AT_ONCE
+    pace = pacing.of(state.inputs, members)
     rollout = state.rollout = Rollout(strategy, members, state.inputs.configuration.mode, pace)
     planned, kept = report.planned, tuple(node for node in state.kept if node in rollout.nodes)
     given = {node: text for node, text in planned.given.items() if node not in kept}

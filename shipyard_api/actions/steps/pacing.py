@@ -15,7 +15,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.enforcing import blocked, open_gates
 from shipyard_api.domain.rollout.policy.gates import Answer, Gate, Met, Unmet
 from shipyard_api.domain.rollout.policy.pace import Blocked, OpenGate, WavePlace
-from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
+from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace, Progress
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
@@ -43,17 +43,17 @@ def of(
     members: Mapping[GroupName, frozenset[NodeName]],
     stored: JsonObject | None = None,
     uncounted: frozenset[NodeName] = frozenset(),
-) -> Pacing | None:
-    """Return what paces a rollout, with its stored progress: a policy, or that it interrupts servers; else None.
+) -> Pace:
+    """Return what paces a rollout, with its stored progress: a policy, or that it interrupts servers.
 
     ``uncounted``: nodes that no criterion and no budget counts.
     """
     paces, ways = inputs.policy is not None and inputs.policy.paces, inputs.ways
     if not paces and not ways.interrupted:
-        return None
+        return ALL_AT_ONCE
     at_once, progress = inputs.configuration.mode.max_nodes_in_flight, Progress.from_json(stored or {})
     policy = inputs.policy.policy if inputs.policy is not None and paces else Policy()
-    return Pacing(policy, members, at_once=at_once, uncounted=uncounted, progress=progress, ways=ways)
+    return Pace(policy, members, at_once=at_once, uncounted=uncounted, progress=progress, ways=ways)
 
 
 def stopped_nodes(stored: JsonObject) -> Mapping[NodeName, str]:

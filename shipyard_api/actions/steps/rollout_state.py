@@ -1,7 +1,7 @@
 """The state of the baremetal nodes step, and its stored form."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -19,7 +19,6 @@ from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification.given import older_specification
@@ -205,6 +204,12 @@ class RolloutState:
             )
             state.rollout.leave_out(_nodes(stored.get("uncounted", ())))
         return state
+
+
+def paced_rollout(states: Iterable[tuple[Json, str]]) -> Rollout | None:
+    """Return the rollout of the action whose step states these are, each with its fixed text; None if none is paced."""
+    paced = next((({**memory, "fixed": fixed}) for memory, fixed in states if "policy" in memory), None)
+    return None if paced is None else RolloutState.from_json(paced).rollout
 
 
 def _is_paced(state: RolloutState) -> bool:
@@ -408,7 +413,7 @@ def _load(
     return Rollout.resumed(
         membership,
         inputs.configuration.mode,
-        pacing.of(inputs, membership.members, policy) or ALL_AT_ONCE,
+        pacing.of(inputs, membership.members, policy),
         nodes=nodes,
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},

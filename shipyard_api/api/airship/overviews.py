@@ -16,7 +16,8 @@ from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.approvals import WaveGate
-from shipyard_api.domain.rollout.policy.survey import Survey, SurveyedBudget, SurveyedGate, SurveyedWave
+from shipyard_api.domain.rollout.policy.budgets import BudgetUse
+from shipyard_api.domain.rollout.policy.survey import Survey, SurveyedGate, SurveyedWave
 from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup
 from shipyard_api.usecases.actions.overview import Overview, OverviewAction
 from shipyard_api.usecases.actions.way_back import way_back
@@ -130,17 +131,19 @@ def _gate(surveyed: SurveyedGate) -> dict[str, Any]:
     }
 
 
-def _budget(budget: SurveyedBudget) -> dict[str, Any]:
-    domain = budget.domain
+def _budget(use: BudgetUse) -> dict[str, Any]:
+    domain = use.domain
     return {
         "name": domain.budget.name,
         "by": domain.budget.by,
         "value": domain.value,
         "nodes": len(domain.nodes),
-        "unavailable": budget.unavailable,
+        "unavailable": use.taken,
         "max_unavailable": domain.unavailable,
-        "lost": budget.lost,
+        "max_away": domain.away,
+        "lost": use.lost,
         "max_lost": domain.lost,
+        "full": use.full,
     }
 
 

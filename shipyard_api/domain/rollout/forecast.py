@@ -15,7 +15,7 @@ from shipyard_api.domain.rollout.assumptions import NO_TEARDOWN, Assumptions, Te
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, NodeRuns, Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, Pace
+from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse
 from shipyard_api.domain.rollout.relaxing import Relaxation, best_relaxation
 from shipyard_api.domain.rollout.run_sets import Chance, Dice, RunSet

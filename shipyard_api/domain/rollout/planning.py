@@ -12,8 +12,8 @@ from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, NO_TIME
-from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.pace import NO_TIME
+from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
@@ -69,7 +69,7 @@ def plan_groups(
     mode: Mode,
     kept: Collection[NodeName] = (),
     assumptions: Assumptions = EQUALLY_LONG,
-    pace: Pacing | None = None,
+    pace: Pace = ALL_AT_ONCE,
     at: datetime = NO_TIME,
 ) -> tuple[PlannedGroup, ...]:
     """Return the groups in the order in which they begin if every node succeeds and each phase takes its usual time.
@@ -80,11 +80,11 @@ def plan_groups(
     """
     membership = Membership(strategy, members)
     done = {node: NodeStatus.SUCCESS for node in sorted(kept) if node in membership.nodes}
-    progress = Progress(nodes=done, uncounted=pace.uncounted if pace else frozenset(), at=at)
+    progress = Progress(nodes=done, uncounted=pace.uncounted, at=at)
     every = dict.fromkeys(Phase, membership.nodes.keys())
-    run = rehearse(membership, mode, progress, every, assumptions, _Middle(), pace or ALL_AT_ONCE)
+    run = rehearse(membership, mode, progress, every, assumptions, _Middle(), pace)
     sent = _first_senders(run.moves)
-    waves = _waves(run, pace, at) if pace else {}
+    waves = _waves(run, pace, at)
     order = {name: position for position, name in enumerate(run.begins, start=1)}
     return tuple(
         PlannedGroup(
@@ -99,7 +99,7 @@ def plan_groups(
     )
 
 
-def _waves(run: Rehearsal, pace: Pacing, at: datetime) -> Mapping[GroupName, tuple[PlannedWave, ...]]:
+def _waves(run: Rehearsal, pace: Pace, at: datetime) -> Mapping[GroupName, tuple[PlannedWave, ...]]:
     """Return the waves of each group, as the run began them."""
     begun: dict[NodeName, float] = {}
     for move, seconds in zip(run.moves, run.times, strict=True):

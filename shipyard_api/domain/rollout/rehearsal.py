@@ -15,8 +15,8 @@ from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move, Outcome
-from shipyard_api.domain.rollout.policy.gates import Answer, GateState
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, Pace
+from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -38,11 +38,6 @@ class Rehearsal:
     moves: Sequence[Move]
     times: Sequence[float]
     rollout: Rollout
-
-
-def gates_now(membership: Membership, mode: Mode, progress: Progress, pace: Pace) -> Sequence[GateState]:
-    """Return the gates that keep nodes from beginning at the begin of a rehearsal, which would pass them at once."""
-    return [gate.state for gate in open_gates(_begun(membership, mode, progress, pace), progress.at)]
 
 
 def _begun(membership: Membership, mode: Mode, progress: Progress, pace: Pace) -> Rollout:

@@ -29,7 +29,8 @@ from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.moves import NEXT, SENT_AS, Move, Outcome
 from shipyard_api.domain.rollout.open_group import OpenGroup
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE, NO_TIME, Admission, Pace, Situation
+from shipyard_api.domain.rollout.policy.pace import NO_TIME, Admission, Situation
+from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 

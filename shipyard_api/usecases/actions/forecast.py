@@ -9,6 +9,7 @@ from random import Random
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import pacing
+from shipyard_api.actions.steps.rollout_state import paced_rollout
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import (
@@ -20,17 +21,16 @@ from shipyard_api.domain.errors import (
     VersionNotFound,
 )
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import Assumptions
+from shipyard_api.domain.rollout.enforcing import open_gates
 from shipyard_api.domain.rollout.forecast import Estimate, Forecast, Seconds, forecast
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
 from shipyard_api.domain.rollout.history import PhaseHistory, assume_teardown
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.gates import GateState
-from shipyard_api.domain.rollout.policy.pace import ALL_AT_ONCE
-from shipyard_api.domain.rollout.rehearsal import gates_now
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
@@ -103,8 +103,7 @@ class ActionForecast:
 class _Known:
     """The stored state of an action. ``kept``: its progress at the start, the nodes that a retry keeps.
 
-    ``policy``: what the rollout policy has made of it so far, empty before the rollout and without a policy.
-    ``teardown``: as in ``_Start``.
+    ``rollout``: its rollout so far, None before it begins and if nothing paces it. ``teardown``: as in ``_Start``.
     """
 
     record: ActionRecord
@@ -113,7 +112,7 @@ class _Known:
     kept: Progress
     groups: Sequence[GroupRecord]
     nodes: Sequence[NodeRecord]
-    policy: JsonObject
+    rollout: Rollout | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class _Start:
     now: datetime
     teardown: float
     progress: Progress = NOTHING_DONE
-    policy: JsonObject = field(default_factory=dict)
+    rollout: Rollout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +174,11 @@ class ForecastAction:
         known = self._known(action)
         now = self.clock.now()
         progress = _progress(known.groups, known.nodes, now) if known.nodes else known.kept
-        start = _Start(known.inputs, self._of(known), now, known.teardown, progress, known.policy)
+        start = _Start(known.inputs, self._of(known), now, known.teardown, progress, known.rollout)
         predicted = self._predict(start, known.inputs.strategy, question)
         if known.record.ended_at:
             return _certain(predicted, known.record.state)
-        gates = self._open_gates(start, known.inputs.strategy)
+        gates = [gate.state for gate in open_gates(known.rollout, now)] if known.rollout else []
         return replace(predicted, not_known=_not_known(known, progress, predicted.assumptions, now, gates))
 
     def started(self, action: str, question: Question) -> ActionForecast:
@@ -190,13 +189,6 @@ class ForecastAction:
         known = self._known(action)
         start = _Start(known.inputs, self._of(known), known.record.created_at, known.teardown, known.kept)
         return self._predict(start, known.inputs.strategy, question, before=known.record.id)
-
-    def _open_gates(self, start: _Start, strategy: Strategy) -> Sequence[GateState]:
-        """Return the gates that the action waits for now."""
-        membership, mode = Membership(strategy, start.members), start.inputs.configuration.mode
-        progress = _progressed(start, self._uncounted(start.inputs))
-        pace = pacing.of(start.inputs, membership.members, start.policy, progress.uncounted)
-        return gates_now(membership, mode, progress, pace) if pace else ()
 
     def _uncounted(self, inputs: SiteInputs, at: datetime | None = None) -> frozenset[NodeName]:
         """Return the nodes that no criterion counts, now or at another moment; none of an action on named servers."""
@@ -212,11 +204,10 @@ class ForecastAction:
             inputs = ActionInputs.from_json(tx.actions.inputs(record.id))
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_MEMBERSHIPS)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_MEMBERSHIPS)
-            states = tx.task_results.step_states(record.id) if inputs.policy else ()
+            rollout = paced_rollout(tx.task_results.step_states(record.id)) if inputs.is_paced else None
         kept = dict.fromkeys(inputs.kept or (), NodeStatus.SUCCESS)
-        policy: JsonObject = next((memory["policy"] for memory, _ in states if "policy" in memory), {})
         longest = self._longest(inputs)
-        return _Known(record, inputs.of_site, longest, Progress(nodes=kept), groups, nodes, policy)
+        return _Known(record, inputs.of_site, longest, Progress(nodes=kept), groups, nodes, rollout)
 
     def _longest(self, inputs: ActionInputs) -> float:
         return inputs.longest_teardown(self.check.rules.time_scale)
@@ -255,7 +246,7 @@ class ForecastAction:
             runs=min(question.runs, question.node_runs // max(1, len(membership.nodes))),
             dice=self.new_dice(question.seed),
             progress=_progressed(start, uncounted),
-            pace=pacing.of(inputs, membership.members, start.policy, uncounted) or ALL_AT_ONCE,
+            pace=start.rollout.pace if start.rollout else pacing.of(inputs, membership.members, uncounted=uncounted),
             teardown=assume_teardown(inputs.ways, read_teardowns(self.store, inputs.ways, before), start.teardown),
         )
         measured = all(history[phase].nodes for phase in Phase)
@@ -265,8 +256,10 @@ class ForecastAction:
 
 def _progressed(start: _Start, uncounted: frozenset[NodeName]) -> Progress:
     """Return how far a rollout has come, with what its policy has made of it."""
-    spared, withheld = pacing.spared_nodes(start.policy), pacing.stopped_nodes(start.policy)
-    return replace(start.progress, uncounted=uncounted, spared=spared, withheld=withheld, at=start.now)
+    progress = replace(start.progress, uncounted=uncounted, at=start.now)
+    if (rollout := start.rollout) is None:
+        return progress
+    return replace(progress, spared=sorted(rollout.spared), withheld=rollout.withheld)
 
 
 def _held(strategy: Strategy, nodes: Sequence[NodeRecord]) -> Mapping[GroupName, frozenset[NodeName]]:

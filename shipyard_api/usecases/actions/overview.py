@@ -7,8 +7,7 @@ from enum import Enum
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.actions.steps import pacing
-from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.actions.steps.rollout_state import paced_rollout
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.documents import Revision
@@ -20,7 +19,6 @@ from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.remedies import Remedy, remedies
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.policy.survey import Survey, next_spans, survey
 from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -157,20 +155,13 @@ def lacking_of(tx: Transaction, action: ActionId, older: Sequence[NodeName]) -> 
     return remedies(older, differs, services=services)
 
 
-def _survey(tx: Transaction, action: ActionRecord, policy: PolicyInputs | None, now: datetime) -> Survey | None:
-    """Return the state of the policy, from the state of the step that deploys the nodes; of servers that begin each by
-    itself, only the windows.
+def _survey(tx: Transaction, action: ActionRecord, inputs: ActionInputs, now: datetime) -> Survey | None:
+    """Return the state of the pace by which a step deploys the nodes; of servers that begin each by itself, only the
+    windows.
     """
-    if policy is None:
-        return None
-    for memory, fixed in tx.task_results.step_states(action.id):
-        if "policy" in memory:
-            state = RolloutState.from_json({**memory, "fixed": fixed})
-            if (rollout := state.rollout) is None:
-                return None
-            pace = pacing.of(state.inputs, rollout.members, memory["policy"], rollout.uncounted)
-            return survey(pace, rollout.situation(), now) if pace else None
-    windows = None if ACTIONS[action.name].on_site else policy.policy.windows
+    if inputs.is_paced and (rollout := paced_rollout(tx.task_results.step_states(action.id))):
+        return survey(rollout.pace, rollout.situation(), now)
+    windows = inputs.policy.policy.windows if inputs.policy and not ACTIONS[action.name].on_site else None
     return Survey([], [], list(next_spans(windows, now))) if windows else None
 
 
@@ -187,7 +178,7 @@ def _overview(tx: Transaction, action: str, now: datetime) -> Overview:
     ]
     failed = [node.name for node in nodes if node.status is NodeStatus.FAILURE]
     cordoned = left_cordoned(tx, record, [NodeName(node.name) for node in nodes])
-    policy = _survey(tx, record, inputs.policy, now)
+    policy = _survey(tx, record, inputs, now)
     waiting = approvals_of(tx, record).waiting if policy else ()
     facts = [entry.fact for entry in tx.journal.entries(record.id, (FindingReported.kind, *CASES))]
     warnings = _warnings(facts)

@@ -357,7 +357,7 @@ class PlanAction:
         mode = inputs.configuration.mode
         uncounted = frozenset() if inputs.targets else self.store.read(lambda tx: tx.holds.uncounted())
         pace = pacing.of(inputs, members, uncounted=uncounted)
-        if mode.max_parallel_groups == 1 and pace is None:
+        if mode.max_parallel_groups == 1 and not pace.refuses:
             return plan_groups(strategy, members, mode, kept)
         usual = assumptions_of(inputs, read_history(self.store), {})
         return plan_groups(strategy, members, mode, kept, usual, pace, self.clock.now())

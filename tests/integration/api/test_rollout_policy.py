@@ -7,12 +7,17 @@ from typing import Any
 import falcon
 import sqlalchemy as sa
 
+from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.actions.steps import pacing
+from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables
 from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
@@ -136,6 +141,15 @@ def test_a_hold_whose_windows_are_over_is_a_warning_of_the_commit_and_stops_noth
     assert site.admin.act(DEPLOY).status == falcon.HTTP_201
 
 
+def memory(stored: JsonObject, policy: JsonObject) -> JsonObject:
+    """Return the state of the step that has deployed the first node, and what the policy has made of it so far."""
+    inputs = ActionInputs.from_json(stored).of_site
+    members = {DEFAULT: frozenset(NODES)}
+    rollout = Rollout(inputs.strategy, members, inputs.configuration.mode, pacing.of(inputs, members, policy))
+    rollout.restore(nodes={NODES[0]: NodeStatus.SUCCESS}, groups={DEFAULT: GroupStatus.DEPLOYING})
+    return RolloutState(inputs, rollout).to_json()
+
+
 def test_a_running_action_is_foreseen_from_the_stored_state_of_its_policy(site: Site) -> None:
     site.commit(*design(waves=[CANARY]))
     action = ActionId(site.create_action())
@@ -155,7 +169,7 @@ def test_a_running_action_is_foreseen_from_the_stored_state_of_its_policy(site: 
         with site.store.begin() as tx:
             claim = tx.turns.claim(action, now=now + timedelta(seconds=1), worker="w")
             assert claim is not None
-            tx.turns.record(claim, {"v": 5, "fixed": "{}", "policy": policy}, news, now=now, wake_at=None)
+            tx.turns.record(claim, memory(tx.actions.inputs(action), policy), news, now=now, wake_at=None)
         found.append(site.viewer.get(f"/actions/{action}/forecast").json)
 
     assert (found[0]["success"], found[1]["success"]["probability"] > 0.5) == (None, False)

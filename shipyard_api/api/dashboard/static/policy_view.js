@@ -76,7 +76,7 @@ export function heldUp({ action, policy }, now) {
   const stops = (wave) => policy.waves.some((other) => other.group === wave.group && other.nodes.stopped);
   const bad = policy.waves.find((wave) => stops(wave) && (wave.state === "bad" || wave.gates.some((gate) => gate.state === "refused")));
   const stopped = policy.waves.reduce((sum, wave) => sum + wave.nodes.stopped, 0);
-  const full = policy.budgets.find((budget) => isFull(budget) && budget.lost > 0);
+  const full = policy.budgets.find((budget) => budget.full && budget.lost > 0 && budget.max_away === null);
   if (stopped && bad) return { tone: "bad", glyph: "✕", text: `Stopped after ${place(bad)}: ${count(stopped, "node")} never begin${stopped === 1 ? "s" : ""}` };
   if (full) return { tone: "bad", glyph: "✕", text: `The budget ${title(full)} is used up by lost nodes` };
   if (ended(action)) return { tone: "good", glyph: "✓", text: "It stopped nothing" };
@@ -115,26 +115,26 @@ function Gate({ gate, now }) {
 }
 
 const title = ({ name, value }) => (value ? `${name}, ${value}` : name);
-const isFull = (budget) => (budget.max_unavailable !== null && budget.unavailable >= budget.max_unavailable) || (budget.max_lost !== null && budget.lost > budget.max_lost);
 
 function Budgets({ budgets }) {
   return html`<div class="policy-part"><h3>Budgets</h3><ul class="budgets">
-    ${budgets.slice(0, BUDGETS).map((budget) => html`<li key=${title(budget)} class=${isFull(budget) ? (budget.lost ? "tone-bad" : "tone-working") : ""}>
+    ${budgets.slice(0, BUDGETS).map((budget) => html`<li key=${title(budget)} class=${budget.full ? (budget.lost ? "tone-bad" : "tone-working") : ""}>
       <span class="lane-name" title=${budget.by ? `${budget.name}: of each ${budget.by}` : budget.name}>${budget.value || budget.name}</span>
       <${Boxes} budget=${budget} /><span>${words(budget)}</span></li>`)}</ul>
     ${budgets.length > BUDGETS && html`<p class="muted">and ${budgets.length - BUDGETS} more, of which less is used</p>`}</div>`;
 }
 
-function words({ unavailable, max_unavailable: most, lost, max_lost: mostLost }) {
+function words({ unavailable, max_unavailable: most, max_away: mostAway, lost, max_lost: mostLost }) {
   const parts = [];
+  if (mostAway !== null) parts.push(`${unavailable} of ${mostAway} away`);
   if (most !== null) parts.push(`${unavailable.toLocaleString("en")} of ${most.toLocaleString("en")} in flight or lost`);
   if (mostLost !== null) parts.push(`${lost} lost, at most ${mostLost}`);
   return parts.join("; ");
 }
 
 function Boxes({ budget }) {
-  const most = budget.max_unavailable ?? budget.max_lost + 1;
-  const used = budget.max_unavailable === null ? budget.lost : budget.unavailable;
+  const most = budget.max_away ?? budget.max_unavailable ?? budget.max_lost + 1;
+  const used = (budget.max_away ?? budget.max_unavailable) === null ? budget.lost : budget.unavailable;
   if (most > BOXES) {
     const share = (number) => ({ width: `${Math.min(100, (100 * number) / most)}%` });
     return html`<span class="boxes bar" aria-hidden="true"><i class="fill-f" style=${share(budget.lost)}></i><i class="fill-d" style=${share(used - budget.lost)}></i></span>`;

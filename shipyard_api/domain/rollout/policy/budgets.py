@@ -77,6 +77,50 @@ class Domain:
         return None if amount is None else amount.of(len(self.nodes))
 
 
+@dataclass(slots=True)
+class BudgetUse:
+    """How much of a budget is used. ``taken``: nodes that are in flight or lost; of ``max_away``: that are away."""
+
+    domain: Domain
+    taken: int
+    lost: int
+
+    @property
+    def full(self) -> str:
+        """Why no further node may begin, empty if one may."""
+        domain = self.domain
+        if domain.away is not None and self.taken >= domain.away:
+            return f"{self.taken} servers are away, at most {domain.away} allowed"
+        if self.overdrawn:
+            return f"{self.lost} nodes are lost, at most {domain.lost} allowed"
+        if domain.unavailable is not None and self.taken >= domain.unavailable:
+            return f"{self.taken} nodes are in flight or lost, at most {domain.unavailable} allowed"
+        return ""
+
+    @property
+    def spent(self) -> str:
+        """Why no further node will ever begin, empty if one may."""
+        most = self.domain.unavailable
+        if self.overdrawn:
+            return self.full
+        if most is not None and self.lost >= most:
+            return f"{self.lost} nodes are lost, at most {most} may be unavailable"
+        return ""
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether more nodes are lost than the budget allows."""
+        return self.domain.lost is not None and self.lost > self.domain.lost
+
+    @property
+    def share(self) -> float:
+        """How much of the budget is used: 1 or more if nothing further may begin."""
+        domain, limit = self.domain, self.domain.unavailable if self.domain.away is None else self.domain.away
+        return max(
+            self.taken / limit if limit else 0.0, self.lost / (domain.lost + 1) if domain.lost is not None else 0.0
+        )
+
+
 def domains(
     budgets: tuple[Budget, ...], nodes: Mapping[NodeName, object], topology: Mapping[NodeName, Mapping[str, str]]
 ) -> tuple[Domain, ...]:

@@ -1,17 +1,12 @@
-"""What lets the nodes of a rollout begin: the rules of a policy, or by default nothing stops them (product, 13).
+"""What a pace is asked with, the situation of a rollout, and what it answers (product, section 13)."""
 
-A pace is asked with the situation of the rollout at that moment, and keeps nothing of it. It only knows what does not
-follow from the statuses of nodes: when waves ended, and the answers of gates.
-"""
-
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from shipyard_api.domain.groups import GroupStatus, Phase
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.policy.gates import Answer, GateState, Unmet
+from shipyard_api.domain.rollout.policy.gates import GateState
 from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName
 
@@ -134,51 +129,3 @@ class WaveState:
     lost: int
     ended: bool
     missed: tuple[Shortfall, ...]
-
-
-class Pace:
-    """Decides which nodes of a rollout may move now. This one, of a rollout without a policy, admits all.
-
-    ``refuses``: whether it can ever refuse a node. Then a group moves in the parts that are admitted; otherwise nothing
-    but ``admit`` is asked. ``has_waves``: whether nodes follow each other in waves.
-    """
-
-    refuses = False
-    has_waves = False
-
-    def admit(
-        self, situation: Situation, group: GroupName, phase: Phase, nodes: Collection[NodeName], now: datetime
-    ) -> Admission:
-        """Return which of these nodes of a group, in order of name, may enter the phase now, and why others may not."""
-        return Admission(nodes)
-
-    def observe(self, situation: Situation, now: datetime) -> Sequence[WaveState]:
-        """Note when waves ended, and return those that have ended since the last call."""
-        return ()
-
-    def stops(self, situation: Situation, now: datetime) -> Iterable[Stop]:
-        """Return the nodes that will never be admitted, with the reasons."""
-        return ()
-
-    def wave(self, place: WavePlace) -> tuple[str, frozenset[NodeName]]:
-        """Return the name and the nodes of a wave. Raises LookupError without such a wave."""
-        raise LookupError(f"no wave {place}")
-
-    def answer(self, place: WavePlace, index: int, answer: Answer | Unmet) -> None:
-        """Keep the answer of a gate; one that does not pass it is only shown. Raises LookupError as ``wave``."""
-        raise LookupError(f"no wave {place}")
-
-    def leaving_out(self, nodes: frozenset[NodeName]) -> "Pace":
-        """Return the same pace that counts all nodes but these."""
-        return self
-
-    def copy(self) -> "Pace":
-        """Return the same pace for another rollout that goes on from here."""
-        return self
-
-    def to_json(self) -> JsonObject | None:
-        """Return the stored form of what it knows, None if that is nothing."""
-        return None
-
-
-ALL_AT_ONCE = Pace()

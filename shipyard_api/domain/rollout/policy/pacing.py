@@ -1,8 +1,9 @@
-"""Decide which nodes a policy lets begin now, and else why not and until when (product, section 13).
+"""Decide which nodes of a rollout may begin now, and else why not and until when (product, section 13).
 
-The rollout asks before each move; nothing else knows the policy. A node *begins* with the first move of the action that
-sends it. A policy only ever stops nodes from beginning, with one exception: a wave that has missed its threshold does
-not deploy what it has prepared, as a group that failed its preparation does not.
+The rollout asks before each move, with its situation at that moment; nothing else knows the policy. A node *begins*
+with the first move of the action that sends it. A policy only ever stops nodes from beginning, with one exception: a
+wave that has missed its threshold does not deploy what it has prepared, as a group that failed its preparation does
+not.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +16,9 @@ from typing import Any
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.policy.budgets import Domain, domains, of_ways
+from shipyard_api.domain.rollout.policy.budgets import BudgetUse, Domain, domains, of_ways
 from shipyard_api.domain.rollout.policy.gates import Answer, Gate, GateState, Unmet, standing
-from shipyard_api.domain.rollout.policy.pace import Admission, Blocked, Pace, Situation, Stop, WavePlace, WaveState
+from shipyard_api.domain.rollout.policy.pace import Admission, Blocked, Situation, Stop, WavePlace, WaveState
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import REST, Course, courses
 from shipyard_api.domain.rollout.policy.windows import Unit
@@ -64,10 +65,12 @@ class Progress:
         return progress
 
 
-class Pacing(Pace):
-    """A policy applied to the groups of a rollout. Only its ``progress`` changes."""
+class Pace:
+    """A policy applied to the groups of a rollout; without a rule it admits all. Only its ``progress`` changes.
 
-    refuses = True
+    ``refuses``: whether it can ever refuse a node. Then a group moves in the parts that are admitted; otherwise nothing
+    but ``admit`` is asked. ``has_waves``: whether nodes follow each other in waves.
+    """
 
     def __init__(
         self,
@@ -89,6 +92,8 @@ class Pacing(Pace):
         self._at_once = at_once
         self.courses = courses(policy.waves, members, policy.chosen) if policy.waves else ()
         self._course_of = {course.group: course for course in self.courses}
+        self.has_waves = bool(self.courses)
+        self.refuses = self.has_waves or bool(policy.budgets or policy.windows or ways.interrupted)
         nodes = dict.fromkeys(sorted(frozenset[NodeName]().union(*members.values()) - uncounted))
         self._bounds = of_ways(ways, at_once)
         self.domains = (*domains(policy.budgets, nodes, policy.topology), *self._bounds)
@@ -97,16 +102,11 @@ class Pacing(Pace):
             for node in domain.nodes:
                 self._domains_of.setdefault(node, []).append(domain)
 
-    @property
-    def has_waves(self) -> bool:  # type: ignore[override]  # a constant of a pace without a policy
-        """Whether the policy has waves."""
-        return bool(self.courses)
-
-    def leaving_out(self, nodes: frozenset[NodeName]) -> "Pacing":
+    def leaving_out(self, nodes: frozenset[NodeName]) -> "Pace":
         """Return the same policy with these nodes uncounted, and all others counted."""
-        if nodes == self.uncounted:
+        if nodes == self.uncounted or not self.refuses:
             return self
-        return Pacing(
+        return Pace(
             self.policy,
             self.members,
             at_once=self._at_once,
@@ -115,7 +115,7 @@ class Pacing(Pace):
             ways=self.ways,
         )
 
-    def copy(self) -> "Pacing":
+    def copy(self) -> "Pace":
         """Return the same policy with a progress of its own."""
         other = copy(self)
         other.progress = self.progress.copy()
@@ -124,7 +124,12 @@ class Pacing(Pace):
     def admit(
         self, situation: Situation, group: GroupName, phase: Phase, nodes: Collection[NodeName], now: datetime
     ) -> Admission:
-        """Return which nodes may be prepared now, which begins them, or which prepared ones may be deployed."""
+        """Return which nodes of a group, in order of name, may enter the phase now, and why others may not.
+
+        Preparation begins nodes.
+        """
+        if not self.refuses:
+            return Admission(nodes)
         if phase is Phase.DEPLOY:
             return self._deployable(situation, group, nodes, now)
         return self._beginning(situation, group, nodes, now)
@@ -142,23 +147,19 @@ class Pacing(Pace):
             else:
                 candidates.extend(part)
         admitted: list[NodeName] = []
-        unavailable: dict[Domain, int] = {}
+        uses: dict[Domain, BudgetUse] = {}
         order = {node: position for position, node in enumerate(nodes)}
         for node in sorted(candidates, key=order.__getitem__):
             concerned = self._domains_of.get(node, ())
-            if reason := next(
-                (
-                    reason_of_domain
-                    for domain in concerned
-                    if (reason_of_domain := _full(situation, domain, unavailable))
-                ),
-                None,
-            ):
-                refused.append((reason, (node,)))
+            for domain in concerned:
+                if domain not in uses:
+                    uses[domain] = use_of(domain, situation)
+            if full := next((use for domain in concerned if (use := uses[domain]).full), None):
+                refused.append((Blocked(str(full.domain), full.full, never=full.overdrawn), (node,)))
                 continue
             admitted.append(node)
             for domain in concerned:
-                unavailable[domain] += 1
+                uses[domain].taken += 1
         return Admission(tuple(admitted), tuple(refused))
 
     def _deployable(
@@ -196,7 +197,7 @@ class Pacing(Pace):
         return bool(able) and bool(self._beginning(situation, group, able, now).nodes)
 
     def wave(self, place: WavePlace) -> tuple[str, frozenset[NodeName]]:
-        """Return the name and the nodes of a wave."""
+        """Return the name and the nodes of a wave. Raises LookupError without such a wave."""
         course, number = place
         wave, nodes = self._course_of[GroupName(course) if course else None].waves[number]
         return wave.name, nodes
@@ -208,9 +209,9 @@ class Pacing(Pace):
         else:
             self.progress.answers.setdefault(place, {})[index] = answer
 
-    def to_json(self) -> JsonObject:
-        """Return the stored form of the progress."""
-        return self.progress.to_json()
+    def to_json(self) -> JsonObject | None:
+        """Return the stored form of the progress, None of a pace that refuses nothing."""
+        return self.progress.to_json() if self.refuses else None
 
     def waves_of(self, group: GroupName) -> Sequence[tuple[str, frozenset[NodeName]]]:
         """Return the waves of a group in order, each with the members in it; without waves, all are the last one."""
@@ -239,14 +240,8 @@ class Pacing(Pace):
                 rule = _wave_rule(course, states[place[1]].name)
                 yield _stop(rule, f"{gate.gate} was refused{by}{detail}", filter(situation.may_begin, later))
         for domain in self.domains:
-            lost = sum(map(situation.is_lost, domain.nodes))
-            if domain.lost is not None and lost > domain.lost:
-                why = f"{lost} nodes are lost, at most {domain.lost} allowed"
-            elif domain.unavailable is not None and lost >= domain.unavailable:
-                why = f"{lost} nodes are lost, at most {domain.unavailable} may be unavailable"
-            else:
-                continue
-            yield _stop(str(domain), why, filter(situation.may_begin, domain.nodes))
+            if spent := use_of(domain, situation).spent:
+                yield _stop(str(domain), spent, filter(situation.may_begin, domain.nodes))
         if self.ways.interrupted and GroupStatus.FAILED in situation.groups.values():
             group = next(name for name, status in situation.groups.items() if status is GroupStatus.FAILED)
             interrupted = filter(situation.may_begin, self.ways.interrupted & situation.nodes.keys())
@@ -374,19 +369,14 @@ class Pacing(Pace):
         return self.policy.length(len(nodes), self._at_once, gates, turns=turns, taken_down=down)
 
 
-def _full(situation: Situation, domain: Domain, unavailable: dict[Domain, int]) -> Blocked | None:
-    """Return why a budget has no room for a further node. ``unavailable``: how many nodes are, counted once."""
-    if domain not in unavailable:
-        counts = situation.is_unavailable if domain.away is None else situation.is_away
-        unavailable[domain] = sum(map(counts, domain.nodes))
-    if domain.away is not None and unavailable[domain] >= domain.away:
-        return Blocked(str(domain), f"{unavailable[domain]} servers are away, at most {domain.away} allowed")
-    if domain.lost is not None and (lost := sum(map(situation.is_lost, domain.nodes))) > domain.lost:
-        return Blocked(str(domain), f"{lost} nodes are lost, at most {domain.lost} allowed", never=True)
-    if domain.unavailable is not None and unavailable[domain] >= domain.unavailable:
-        why = f"{unavailable[domain]} nodes are in flight or lost, at most {domain.unavailable} allowed"
-        return Blocked(str(domain), why)
-    return None
+ALL_AT_ONCE = Pace(Policy(), {})
+"""The pace of a rollout without a policy."""
+
+
+def use_of(domain: Domain, situation: Situation) -> BudgetUse:
+    """Return how much of a budget is used."""
+    counts = situation.is_unavailable if domain.away is None else situation.is_away
+    return BudgetUse(domain, sum(map(counts, domain.nodes)), sum(map(situation.is_lost, domain.nodes)))
 
 
 def _wave_rule(course: Course, name: str) -> str:

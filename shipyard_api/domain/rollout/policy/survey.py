@@ -7,10 +7,10 @@ from enum import Enum
 from itertools import islice
 
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.rollout.policy.budgets import Domain
+from shipyard_api.domain.rollout.policy.budgets import BudgetUse
 from shipyard_api.domain.rollout.policy.gates import Gate, standing
 from shipyard_api.domain.rollout.policy.pace import Situation, WaveState
-from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
+from shipyard_api.domain.rollout.policy.pacing import Pace, Progress, use_of
 from shipyard_api.domain.rollout.policy.waves import Course
 from shipyard_api.domain.rollout.policy.windows import Windows
 
@@ -69,22 +69,6 @@ class SurveyedWave:
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyedBudget:
-    """A budget with the nodes that count against it now."""
-
-    domain: Domain
-    unavailable: int
-    lost: int
-
-    @property
-    def share(self) -> float:
-        """How much of the budget is used: 1 or more if nothing further may begin."""
-        limit, most_lost = self.domain.unavailable, self.domain.lost
-        used = self.unavailable / limit if limit else 0.0
-        return max(used, self.lost / (most_lost + 1) if most_lost is not None else 0.0)
-
-
-@dataclass(frozen=True, slots=True)
 class Survey:
     """The whole policy. ``spans``: begin and end of the next windows; empty without windows, or if none comes.
 
@@ -92,23 +76,15 @@ class Survey:
     """
 
     waves: Sequence[SurveyedWave]
-    budgets: Sequence[SurveyedBudget]
+    budgets: Sequence[BudgetUse]
     spans: Sequence[tuple[datetime, datetime]]
 
 
-def survey(pacing: Pacing, situation: Situation, now: datetime) -> Survey:
+def survey(pace: Pace, situation: Situation, now: datetime) -> Survey:
     """Return the state of the policy of a rollout."""
-    waves = (
-        _wave(pacing, situation, course, state, now) for course, states in pacing.waves(situation) for state in states
-    )
-    budgets = [
-        SurveyedBudget(
-            domain, sum(map(situation.is_unavailable, domain.nodes)), sum(map(situation.is_lost, domain.nodes))
-        )
-        for domain in pacing.domains
-    ]
-    budgets.sort(key=lambda budget: -budget.share)
-    windows = pacing.policy.windows
+    waves = (_wave(pace, situation, course, state, now) for course, states in pace.waves(situation) for state in states)
+    budgets = sorted((use_of(domain, situation) for domain in pace.domains), key=lambda use: -use.share)
+    windows = pace.policy.windows
     spans = list(next_spans(windows, now)) if windows else []
     return Survey(list(islice(waves, MOST_WAVES)), budgets[:MOST_BUDGETS], spans)
 
@@ -118,7 +94,7 @@ def next_spans(windows: Windows, now: datetime) -> Iterator[tuple[datetime, date
     return islice(windows.spans(now), _SPANS)
 
 
-def _wave(pacing: Pacing, situation: Situation, course: Course, state: WaveState, now: datetime) -> SurveyedWave:
+def _wave(pace: Pace, situation: Situation, course: Course, state: WaveState, now: datetime) -> SurveyedWave:
     wave, nodes = course.waves[state.place[1]]
     stopped = len(nodes & situation.withheld)
     if state.missed:
@@ -138,7 +114,7 @@ def _wave(pacing: Pacing, situation: Situation, course: Course, state: WaveState
         stopped,
         "; ".join(map(str, state.missed)),
         # Nothing waits for the gates of the last wave.
-        list(_gates(wave.gates, state, pacing.progress, now)) if state.place[1] + 1 < len(course.waves) else [],
+        list(_gates(wave.gates, state, pace.progress, now)) if state.place[1] + 1 < len(course.waves) else [],
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PhaseAssumption
-from shipyard_api.domain.rollout.enforcing import enforce
+from shipyard_api.domain.rollout.enforcing import enforce, open_gates
 from shipyard_api.domain.rollout.forecast import Forecast, forecast
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.group_statuses import GroupStatuses
@@ -20,12 +20,11 @@ from shipyard_api.domain.rollout.moves import Outcome
 from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Gate, GateKind
-from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.pacing import Pace
 from shipyard_api.domain.rollout.policy.pacing import Progress as PolicyProgress
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
-from shipyard_api.domain.rollout.rehearsal import gates_now
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
@@ -42,7 +41,7 @@ AT_NOON = Progress(at=NOON)
 def foretold(policy: Policy, failing: float = 0.0, runs: int = 200) -> Forecast:
     phases = {phase: PhaseAssumption(failing, [SECONDS[phase]]) for phase in Phase}
     membership = Membership(STRATEGY, MEMBERS)
-    pace = Pacing(policy, membership.members)
+    pace = Pace(policy, membership.members)
     return forecast(membership, SERIAL, phases, runs=runs, dice=Random(1), progress=AT_NOON, pace=pace)
 
 
@@ -95,7 +94,7 @@ def played(policy: Policy) -> tuple[float, float]:
     for ends in product((None, *Phase), repeat=len(FOUR.nodes)):
         weight = prod(weights.get(end, (1 - FAILS[Phase.PREPARE]) * FAILS[Phase.DEPLOY]) for end in ends)
         fails = dict(zip(FOUR.nodes, ends, strict=True))
-        rollout = Rollout.resumed(FOUR, SERIAL, Pacing(policy, FOUR.members))
+        rollout = Rollout.resumed(FOUR, SERIAL, Pace(policy, FOUR.members))
         enforce(rollout, NOON)
         while not rollout.done:
             if move := rollout.next_move(NOON):
@@ -120,7 +119,7 @@ def test_a_forecast_agrees_with_played_rollouts(policy: Policy) -> None:
     success, lost = played(policy)
     phases = {phase: PhaseAssumption(FAILS[phase], [SECONDS[phase]]) for phase in Phase}
 
-    pace = Pacing(policy, FOUR.members)
+    pace = Pace(policy, FOUR.members)
 
     found = forecast(FOUR, SERIAL, phases, runs=80, dice=Random(1), progress=AT_NOON, pace=pace)
 
@@ -139,7 +138,7 @@ def test_a_plan_says_when_the_waves_of_a_group_begin() -> None:
     policy = Policy(CANARY, windows=Windows((Window("UTC", time(22), 2 * 3600),)), seconds=SECONDS)
     assumed = {phase: PhaseAssumption(0.0, [SECONDS[phase]]) for phase in Phase}
 
-    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, (), assumed, Pacing(policy, MEMBERS), NOON)
+    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, (), assumed, Pace(policy, MEMBERS), NOON)
     (plain,) = plan_groups(STRATEGY, MEMBERS, SERIAL)
 
     begins = NOON.replace(hour=22)
@@ -154,7 +153,7 @@ def test_a_plan_sends_what_the_policy_lets_through() -> None:
     racks = {node: {"rack": "r1"} for node in MEMBERS[GroupName("a")]}
     policy = Policy(budgets=(Budget("racks", "rack", max_unavailable=Amount(3)),), topology=racks)
 
-    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, pace=Pacing(policy, MEMBERS), at=NOON)
+    (group,) = plan_groups(STRATEGY, MEMBERS, SERIAL, pace=Pace(policy, MEMBERS), at=NOON)
 
     assert len(group.sends) == 10
     assert group.can_succeed
@@ -173,12 +172,13 @@ def test_the_gates_that_a_rollout_waits_for_are_those_that_a_rehearsal_would_pas
 ) -> None:
     policy = Policy(Waves((Wave("canary", Amount(1), gates=(gate,)),)))
     nodes = {NodeName("n0"): NodeStatus.SUCCESS if ended else NodeStatus.PREPARED}
-    progress = Progress(nodes, {GroupName("a"): GroupStatus.DEPLOYING}, at=NOON)
-    pace = Pacing(policy, MEMBERS, progress=PolicyProgress({("a", 0): NOON} if ended else {}))
+    pace = Pace(policy, MEMBERS, progress=PolicyProgress({("a", 0): NOON} if ended else {}))
 
-    found = gates_now(Membership(STRATEGY, MEMBERS), SERIAL, progress, pace)
+    rollout = Rollout.resumed(
+        Membership(STRATEGY, MEMBERS), SERIAL, pace, nodes=nodes, groups={GroupName("a"): GroupStatus.DEPLOYING}
+    )
 
-    assert [one.gate.kind for one in found] == kinds
+    assert [one.state.gate.kind for one in open_gates(rollout, NOON)] == kinds
 
 
 def test_thousands_of_groups_of_the_same_nodes_are_looked_at_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_thousands_of_groups_of_the_same_nodes_are_looked_at_once_in_a_while(mon
     policy = Policy(budgets=(Budget("site", max_unavailable=Amount(4)),))
     phases = {phase: PhaseAssumption(0.0, [SECONDS[phase]]) for phase in Phase}
 
-    pace = Pacing(policy, membership.members)
+    pace = Pace(policy, membership.members)
 
     forecast(membership, SERIAL, phases, runs=1, dice=Random(1), progress=AT_NOON, pace=pace)
 

@@ -15,7 +15,7 @@ from shipyard_api.domain.rollout.modes import SERIAL, Mode
 from shipyard_api.domain.rollout.moves import Outcome
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
-from shipyard_api.domain.rollout.policy.pacing import Pacing
+from shipyard_api.domain.rollout.policy.pacing import Pace
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.waves import Scope, Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Unit, Window, Windows
@@ -48,7 +48,7 @@ def nightly(minutes: int, unit: Unit) -> Windows:
 
 def played(policy: Policy, ways: Ways, fails: str, mode: Mode = SERIAL, done: str = "") -> Rehearsal:
     """Play an update in which each phase takes ten minutes. ``fails``: nodes that are not deployed."""
-    pace = Pacing(policy, MEMBERS, at_once=mode.max_nodes_in_flight, ways=ways)
+    pace = Pace(policy, MEMBERS, at_once=mode.max_nodes_in_flight, ways=ways)
     good = {phase: {node for node in EVERY if node not in names(fails) or phase is Phase.PREPARE} for phase in Phase}
     progress = Progress(nodes=dict.fromkeys(names(done), NodeStatus.SUCCESS), at=BEGIN)
     lasts = {phase: PhaseAssumption(0.0, [TEN[phase]]) for phase in Phase}
@@ -208,7 +208,7 @@ APPROVAL = Gate(GateKind.APPROVAL, limit=600, at_limit=AtLimit.STOP)
 @every_row({"passed": (True, "n2 n3"), "refused": (False, ""), "not passed in time": (None, "")})
 def test_a_gate_keeps_the_next_wave_until_a_person_passes_it(passes: bool | None, then: str) -> None:
     """A wave that is not passed fails its group, after which no further server is interrupted."""
-    rollout = Rollout(STRATEGY, MEMBERS, SERIAL, Pacing(canary(APPROVAL), MEMBERS, ways=ALL))
+    rollout = Rollout(STRATEGY, MEMBERS, SERIAL, Pace(canary(APPROVAL), MEMBERS, ways=ALL))
     for phase in Phase:
         move = rollout.next_move(BEGIN)
         assert move

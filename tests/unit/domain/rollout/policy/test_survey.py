@@ -6,11 +6,12 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.pace import Situation
-from shipyard_api.domain.rollout.policy.pacing import Pacing, Progress
+from shipyard_api.domain.rollout.policy.pacing import Pace, Progress
 from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.survey import GateStanding, Survey, WaveStanding, survey
 from shipyard_api.domain.rollout.policy.waves import Wave, Waves
 from shipyard_api.domain.rollout.policy.windows import Window, Windows
+from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 from tests.unit.tables import every_row
 
@@ -29,7 +30,9 @@ OF_LETTER = {
 }
 
 
-def surveyed(policy: Policy, letters: str, progress: Progress | None = None, now: datetime = NOW) -> Survey:
+def surveyed(
+    policy: Policy, letters: str, progress: Progress | None = None, now: datetime = NOW, ways: Ways = NO_WAYS
+) -> Survey:
     """``letters``: the status of each node; ``x``: stopped by the policy; ``w``: in flight."""
     by_node = dict(zip(NODES, letters, strict=True))
     situation = Situation(
@@ -41,7 +44,7 @@ def surveyed(policy: Policy, letters: str, progress: Progress | None = None, now
         dict.fromkeys(NODES, (A,)),
         lambda _group: True,
     )
-    return survey(Pacing(policy, {A: frozenset(NODES)}, progress=progress), situation, now)
+    return survey(Pace(policy, {A: frozenset(NODES)}, progress=progress, ways=ways), situation, now)
 
 
 @every_row(
@@ -98,11 +101,19 @@ def test_budgets_of_which_most_is_used_come_first() -> None:
 
     found = surveyed(Policy(budgets=budgets, topology=racks), "sfw").budgets
 
-    assert [(str(one.domain), one.unavailable, one.lost, round(one.share, 2)) for one in found] == [
-        ("budget racks of rack r2", 2, 1, 1.0),
-        ("budget lost", 2, 1, 0.33),
-        ("budget racks of rack r1", 0, 0, 0.0),
+    assert [(str(one.domain), one.taken, one.lost, round(one.share, 2), one.full) for one in found] == [
+        ("budget racks of rack r2", 2, 1, 1.0, "2 nodes are in flight or lost, at most 2 allowed"),
+        ("budget lost", 2, 1, 0.33, ""),
+        ("budget racks of rack r1", 0, 0, 0.0, ""),
     ]
+
+
+def test_how_many_interrupted_servers_are_away_is_a_budget_without_a_policy() -> None:
+    ways = Ways(reinstalled=tuple(NODES), at_once=1)
+
+    (one,) = surveyed(Policy(), "sfw", ways=ways).budgets
+
+    assert (str(one.domain), one.taken, one.full) == ("max_parallel_nodes", 1, "1 servers are away, at most 1 allowed")
 
 
 def test_windows_are_the_next_three_from_now_on() -> None:
