@@ -1,0 +1,1 @@
+"""Designs from a git repository, by the git of the system."""
