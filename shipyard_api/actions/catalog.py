@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from shipyard_api.actions.action import Catalog, Parts
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
 from shipyard_api.actions.node_operation import NODE_OPERATION
+from shipyard_api.actions.pull_design import PULL_DESIGN
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.actions.relabel_nodes import RELABEL_NODES
 from shipyard_api.actions.remove_server import REMOVE_SERVER
@@ -32,6 +33,7 @@ ACTIONS = Catalog(
     SERVICE_SERVER,
     TEST_SITE,
     NODE_OPERATION,
+    PULL_DESIGN,
 )
 
 

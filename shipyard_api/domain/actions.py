@@ -23,10 +23,13 @@ ActionName = NewType("ActionName", str)
 NODE_OPERATION = ActionName("node_operation")
 """The name under which one operation of a teardown on one node is recorded, called at an address of its own."""
 
+PULL_DESIGN = ActionName("pull_design")
+"""The name under which is recorded what became of a commit that a site pulled."""
+
 
 def is_listed(name: ActionName) -> bool:
     """Return whether operators create the action by its name: a node operation has calls of its own."""
-    return name != NODE_OPERATION
+    return name not in (NODE_OPERATION, PULL_DESIGN)
 
 
 def nodes_of_run(software: Mapping[str, Any] | None) -> frozenset[NodeName] | None:

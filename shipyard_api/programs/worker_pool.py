@@ -193,7 +193,7 @@ class WorkerPool:
                 if site.answered_at - max(site.needed_at, site.again_at) > self._linger:
                     self._let_end(site)
             elif not site.trouble and (
-                site.answered_at - site.needed_at <= self._linger or now - site.worked_at > _REST
+                site.answered_at - site.needed_at <= self._linger or now - site.worked_at > _rest(site.settings)
             ):
                 wanted.append(name)
         order = {name: place for place, name in enumerate(self._waiting)}
@@ -239,6 +239,11 @@ class WorkerPool:
         elif site.trouble and not trouble:
             LOG.info("site is back", extra={"site": site.name})
         site.trouble = trouble
+
+
+def _rest(settings: Settings) -> float:
+    """Return the seconds after which a site gets a worker although it has no work: to pull its design, or for that."""
+    return min(_REST, settings.git.interval) if settings.git.url else _REST
 
 
 def _server(settings: Settings) -> tuple[str, ...]:

@@ -6,19 +6,14 @@ What only one program needs is imported by its function: a worker starts sooner,
 import os
 import socket
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
-
-from ulid import ULID
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.cases import FindCases
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.domain.actions import NODE_OPERATION
-from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.findings import Finding
 from shipyard_api.observing import logs
 from shipyard_api.settings.plugins import ASSIGNMENTS
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
@@ -36,7 +31,6 @@ from shipyard_api.wiring import (
     access,
     design_stores,
     parts,
-    promenades,
     provisioners,
     webhooks,
 )
@@ -44,13 +38,9 @@ from shipyard_api.wiring.settings import Settings, SettingsError, share_director
 from shipyard_api.workflow.turn import Engine
 
 if TYPE_CHECKING:
-    from shipyard_api.actions.steps.hardware import Hardware
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
     from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.mount import Mount
-    from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
-    from shipyard_api.usecases.configdocs.commit import Validator
-    from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 
 # How often stragglers are polled, in seconds of the site.
 STRAGGLER_SECONDS = 30.0
@@ -103,22 +93,18 @@ def api(
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.mount import Mount
     from shipyard_api.api.oidc import resources as oidc
-    from shipyard_api.usecases.actions import build as actions
     from shipyard_api.usecases.actions.design_changes import changes_of_site
     from shipyard_api.usecases.callers.limit_writes import LimitWrites
-    from shipyard_api.usecases.configdocs import build as configdocs
     from shipyard_api.usecases.configdocs.versions import committed_revision
     from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
-    from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
     from shipyard_api.usecases.drift.find import FindDrift
     from shipyard_api.usecases.health import CheckHealth
     from shipyard_api.usecases.journal import build as journal
     from shipyard_api.usecases.node_operations import build as node_operations
-    from shipyard_api.usecases.nodes import build as nodes
     from shipyard_api.usecases.nodes.adopt import AdoptNodes
     from shipyard_api.usecases.software import build as software
     from shipyard_api.usecases.tokens.tickets import EventTickets
-    from shipyard_api.wiring import monitoring
+    from shipyard_api.wiring import monitoring, site_use_cases
 
     monitoring.trace("api", settings.traces)
     built = parts.build(settings, bound)
@@ -126,33 +112,8 @@ def api(
     definitions = parts.definitions(built)
     places, cluster, etcd = provisioners.places(settings), built.cluster_nodes, built.etcd
     design_template = provisioners.design_url(settings)
-    plan_steps = PlanDeploySteps(store, rendered, built.provisioner, schemas.check)
-    of_nodes = nodes.build(
-        store=store,
-        designs=designs,
-        rendered=rendered,
-        rules=built.rules,
-        provisioner=built.provisioner,
-        cluster=cluster,
-        etcd=etcd,
-        job_address=places.job,
-        page_of=provisioners.node_page(settings),
-    )
-    of_actions = actions.build(
-        store=store,
-        designs=designs,
-        rendered=rendered,
-        schemas=schemas,
-        rules=built.rules,
-        definitions=definitions,
-        clock=built.clock,
-        new_id=_new_id,
-        access=built.access,
-        places=places,
-        cluster=built.cluster,
-        nodes=of_nodes,
-        plan_steps=plan_steps,
-    )
+    cases = site_use_cases.build(built)
+    of_nodes, of_actions, of_configdocs, plan_steps = cases.nodes, cases.actions, cases.configdocs, cases.plan_steps
     operations = node_operations.build(
         store=store,
         designs=designs,
@@ -162,20 +123,11 @@ def api(
         etcd=etcd,
         check_etcd=of_nodes.check_etcd,
         definition=definitions[NODE_OPERATION],
-        new_id=_new_id,
+        new_id=site_use_cases.new_id,
         design_template=design_template,
         direct=not settings.promenade.teardown,
     )
     of_journal = journal.build(store, places, provisioners.links(settings))
-    of_configdocs = configdocs.build(
-        designs=designs,
-        rendered=rendered,
-        lock=built.lock,
-        rules=built.rules,
-        compile_schema=built.compile_schema,
-        on_load=parts.version_rule(settings, settings.validations.deployment_version_create),
-        validators=_validators(built, plan_steps, of_actions.check_acceptance, of_nodes.hardware.hardware),
-    )
     of_software = software.build(
         store=store,
         schemas=schemas,
@@ -244,7 +196,7 @@ def api(
 def worker(settings: Settings) -> "TurnWorker":
     """Return the worker. Raises UnsuitableDatabase or StoreUnavailable."""
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
-    from shipyard_api.wiring import monitoring
+    from shipyard_api.wiring import monitoring, pulls
 
     monitoring.trace("worker", settings.traces)
     avoid_old_primary(settings.database.url)
@@ -285,30 +237,8 @@ def worker(settings: Settings) -> "TurnWorker":
         options,
         waiting=engine.bulkhead.waiting,
         lag=engine.bulkhead.lag,
-        chores=(watch, observe, prune.chore, WatchReplication(built.store), hold, health),
+        chores=(watch, observe, prune.chore, WatchReplication(built.store), hold, health, *pulls.pull(built)),
         chores_seconds=max(pause / 2, _SHORTEST_PAUSE),
         on_connect=SERVER_KEEPALIVES,
         beside=webhooks.deliveries(settings, built.store, name),
     )
-
-
-def _new_id() -> str:
-    return str(ULID())
-
-
-def _validators(
-    built: parts.Parts, plan_steps: "PlanDeploySteps", acceptance: "CheckAcceptance", hardware: "Hardware"
-) -> "list[Validator]":
-    """Return the peers that validate a design before commit. Armada is retired and not among them."""
-    from shipyard_api.usecases.configdocs.commit import Validator
-
-    provisioner = built.provisioner
-
-    def validate(revision: int) -> Sequence[Finding]:
-        return provisioner.validate_design(provisioner.design_reference(revision))
-
-    promenade = promenades.validation(built.settings)
-    others = [Validator("Promenade", promenade)] if promenade else []
-    steps = Validator(provisioner.name, lambda revision: plan_steps(revision).findings)
-    seen = Validator(provisioner.name, lambda revision: hardware.findings(Revision(revision)))
-    return [Validator(provisioner.name, validate), steps, seen, Validator("Shipyard", acceptance), *others]

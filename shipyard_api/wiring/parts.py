@@ -103,7 +103,7 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
         )
     faults += provisioners.faults(settings)
     faults += peer_tokens.faults(settings)
-    faults += settings.worker.faults()
+    faults += [*settings.worker.faults(), *settings.git.faults()]
     if faults:
         raise SettingsError(list(dict.fromkeys(faults)))  # provisioner and peers may share a Keystone
     url, size, open_with = settings.database.url, settings.database.pool_size, bound.open if bound else open_connection

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from shipyard_api.adapters.encryption.options import EncryptionOptions
+from shipyard_api.adapters.git.options import GitOptions, Repository
 from shipyard_api.adapters.identity.options import IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
@@ -219,6 +220,7 @@ class Settings:
     oidc: OidcOptions = field(default_factory=OidcOptions)
     policy: PolicyOptions = field(default_factory=PolicyOptions)
     designs: DesignStoreOptions = field(default_factory=DesignStoreOptions)
+    git: GitOptions = field(default_factory=GitOptions)
     secrets: EncryptionOptions = field(default_factory=EncryptionOptions)
     promenade: PromenadeOptions = field(default_factory=PromenadeOptions)
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
@@ -346,7 +348,7 @@ _OF_PROGRAMS = frozenset(
 # What Kubernetes sets in every pod beside a Service named shipyard or shipyard-api.
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)=|_PORT(_\d+_\w+)?=(tcp|udp|sctp)://|_PORT_\d+_\w+_\w+=")
 _LARGEST = {int: LARGEST_NUMBER, float: LARGEST_SECONDS}
-_UNQUOTED = (Address, HeaderSecret)
+_UNQUOTED = (Address, HeaderSecret, Repository)
 _SWITCH: Mapping[str, bool] = configparser.ConfigParser.BOOLEAN_STATES
 
 Given = dict[str, dict[str, tuple[str, str]]]

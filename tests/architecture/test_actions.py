@@ -27,7 +27,7 @@ KEPT = {
 LISTED = {
     # The status of a cluster follows from these three (contract: fuel-task-graph, 4.5).
     "storage/software.py": 3,
-    "domain/actions.py": 1,
+    "domain/actions.py": 2,
 }
 
 

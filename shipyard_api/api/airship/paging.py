@@ -12,14 +12,14 @@ from shipyard_api.api.http.reading import is_descending, single, text, whole_num
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
 from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.list import ListQuery
-from shipyard_api.usecases.actions.names import listed
+from shipyard_api.usecases.actions.names import recorded
 
 MOST = 1000
 
 
 def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> ListQuery:
     """Return which actions a request asks for; without a ``limit`` all that its filters let through."""
-    names = words(req, "name", list(listed()))
+    names = words(req, "name", list(recorded()))
     states = words(req, "state", [state.value for state in RunState])
     lifecycles = words(req, "lifecycle", [lifecycle(state) for state in RunState])
     both = [

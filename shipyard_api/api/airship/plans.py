@@ -82,7 +82,7 @@ class Plans:
         if store:
             require(req, STORE_RULE)
         plan = self._planned(req, body, force=force, complete=store)
-        resp.media = _entity(plan)
+        resp.media = plan_entity(plan)
         if store:
             request = {**body, "parameters": plan.parameters} if "parameters" in body else body
             stored = self._plans.store_plan(plan, request, resp.media, req.context.caller)
@@ -110,7 +110,8 @@ def _check(body: dict[str, Any]) -> None:
         raise InvalidPlan()
 
 
-def _entity(plan: Plan) -> dict[str, Any]:
+def plan_entity(plan: Plan) -> dict[str, Any]:
+    """Return a plan as callers read it."""
     nodes = {node for planned in plan.groups for node in planned.members}
     return {
         "name": plan.name,

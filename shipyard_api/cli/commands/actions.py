@@ -42,6 +42,8 @@ ACTION_NAMES = {
     "service_server": "Run the steps of a deploy template on deployed servers; needs --param template=NAME.",
     "test_site": "Run the tests of the site.",
 }
+# Lists have these only if they are named: what became of pulled designs, and operations on one node.
+_RECORDED = ("pull_design", "node_operation")
 
 
 def complete_action_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -161,7 +163,7 @@ def parse_parameters(parameters: Sequence[str]) -> dict[str, str]:
     show_default=True,
     help="The order of the table; the last line is the newest, or the greatest.",
 )
-@click.option("--name", "names", type=click.Choice(tuple(ACTION_NAMES)), multiple=True, help="(repeatable)")
+@click.option("--name", "names", type=click.Choice((*ACTION_NAMES, *_RECORDED)), multiple=True, help="(repeatable)")
 @click.option(
     "--state", "states", type=click.Choice(tuple(_STATES), case_sensitive=False), multiple=True, help="(repeatable)"
 )

@@ -12,6 +12,11 @@ def listed() -> Sequence[ActionName]:
     return ACTIONS.listed
 
 
+def recorded() -> Sequence[ActionName]:
+    """Return the names of all actions, also of those that nobody creates by name."""
+    return tuple(action.name for action in ACTIONS)
+
+
 def takes(name: ActionName, parameter: str) -> bool:
     """Return whether the action knows the parameter."""
     return parameter in ACTIONS[name].knows

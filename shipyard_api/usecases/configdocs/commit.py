@@ -52,14 +52,17 @@ class CommitConfigdocs:
     rules: DesignRules
     validators: Sequence[Validator] = ()
 
-    def __call__(self, mode: CommitMode) -> Committed:
+    def __call__(self, mode: CommitMode, *, own: Revision | None = None) -> Committed:
         """Run all checks, then tag the revision unless errors block it.
 
-        Raises Conflict if the buffer is empty, if another writer holds the lock, and if the buffer changed during the
-        checks; then nothing is committed.
+        ``own``: the only buffer that is checked and committed, since the caller has loaded it. Raises Conflict if the
+        buffer is empty or another one, if another writer holds the lock, and if the buffer changed during the checks;
+        then nothing is committed.
         """
         with self._locked():
             buffer = self._buffer()
+        if own not in (None, buffer):
+            raise BufferChanged(own, buffer)
         # Without the lock: stores and peers may take minutes to check a design, and loads must not wait for that.
         findings = self._findings(buffer)
         blocked = bool(errors(findings)) and mode is not CommitMode.FORCE

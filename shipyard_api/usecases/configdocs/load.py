@@ -57,20 +57,22 @@ class LoadConfigdocs:
     compile_schema: Compile
     version: VersionRule = field(default_factory=VersionRule)
 
-    def __call__(self, collection: str, mode: BufferMode, entries: Sequence[object]) -> Loaded:
+    def __call__(
+        self, collection: str, mode: BufferMode, entries: Sequence[object], *, own: Revision | None = None
+    ) -> Loaded:
         """Replace this collection in the buffer, all or nothing.
 
-        ``entries``: the documents of the YAML stream; none empties the collection. Raises Invalid with every fault of
-        every document, and Conflict if the mode, another collection or another writer forbids the load.
+        ``entries``: the documents of the YAML stream; none empties the collection. ``own``: the only buffer that is
+        replaced, in any mode, since the caller has loaded it. Raises Invalid with every fault of every document, and
+        Conflict if the mode, another collection or another writer forbids the load.
         """
         name = _collection(collection)
-        documents, findings = parse_documents(entries, self.compile_schema)
-        if errors(findings):
-            raise InvalidDocuments(findings)
+        documents = self.documents(entries)
         version_findings = self._version_findings(documents)
         try:
             with self.lock.held():
                 versions = read_versions(self.designs)
+                mode = BufferMode.REPLACE if own is not None and own == versions.buffer else mode
                 base = self._base(versions, name, mode)
                 revision = self._put(base, versions.head, name, documents)
         except (LockHeld, Overtaken):
@@ -78,6 +80,23 @@ class LoadConfigdocs:
         if revision is None:
             raise NothingLoaded(name)
         return Loaded(revision, (*self.designs.findings(revision), *version_findings))
+
+    def documents(self, entries: Sequence[object]) -> Sequence[Document]:
+        """Return the documents of a YAML stream; raises InvalidDocuments with every fault."""
+        documents, findings = parse_documents(entries, self.compile_schema)
+        if errors(findings):
+            raise InvalidDocuments(findings)
+        return documents
+
+    def discard(self, buffer: Revision) -> None:
+        """Empty the buffer, if it is still this revision; raises Blocked if another writer is at work."""
+        try:
+            with self.lock.held():
+                versions = read_versions(self.designs)
+                if versions.buffer == buffer:
+                    self.designs.rollback(versions.committed or Revision(0))
+        except LockHeld:
+            raise Blocked() from None
 
     def _version_findings(self, documents: Sequence[Document]) -> tuple[Finding, ...]:
         """Return findings about a missing deployment version; raises DeploymentVersionMissing if one is required."""

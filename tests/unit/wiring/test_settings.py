@@ -6,6 +6,7 @@ from typing import get_type_hints
 
 import pytest
 
+from shipyard_api.adapters.git.options import Directory, Reference, Repository
 from shipyard_api.adapters.oidc.options import RoleTable
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.settings.plugins import PluginName
@@ -85,7 +86,11 @@ WRONG = {
     RoleTable: ("nonsense", "a:", ":b", "a: b c"),
     Contact: ("security@example.org", "mailto:a b"),
     NodePage: ("nonsense", "http://host/no-node"),
+    Repository: ("nonsense", "http://me:hunter2@host/site", "git@host:site", "https://me:hunter2@host"),
+    Reference: ("", "--upload-pack=a", "a..b"),
+    Directory: ("../other", "a\x1bb"),
 }
+GIT = {"SHIPYARD_GIT_URL": "https://git.example.org/site.git"}
 # Wrong values of texts: what else must be set, and the error.
 TEXTS = {
     "DATABASE_URL": [({}, "", "is not set"), ({}, "hunter2", "DATABASE_URL is not of the form postgresql://")],
@@ -135,6 +140,9 @@ TEXTS = {
     "SHIPYARD_OIDC_ROLES": [(OIDC, "", "[oidc] roles is not set")],
     "SHIPYARD_OIDC_CLIENT_ID": [(OIDC, "page", "[oidc] page_url is not set")],
     "SHIPYARD_OIDC_CA_FILE": [(OIDC, "/none", "there is no file /none"), (OIDC, __file__, "no certificates")],
+    "SHIPYARD_GIT_KEY": [(GIT, "/none", "[git] key: there is no file /none")],
+    "SHIPYARD_GIT_KNOWN_HOSTS": [(GIT, "/none", "[git] known_hosts: there is no file /none")],
+    "SHIPYARD_GIT_CA_FILE": [(GIT, "/none", "there is no file /none"), (GIT, __file__, "no certificates")],
     "SHIPYARD_PROMENADE_TEARDOWN": [({}, "true", "[promenade] url is not set")],
     "SHIPYARD_POLICY_FILE": [({}, "/none", "[policy] file"), ({}, __file__, "is not YAML")],
     "SHIPYARD_DECKHAND_URL": [(DECKHAND, "", "[deckhand] url is not set")],
@@ -176,6 +184,7 @@ FREE = {
     *("SHIPYARD_OIDC_CLIENT_SECRET", "SHIPYARD_OIDC_CLI_CLIENT_ID"),
     *("SHIPYARD_SSH_USER", "SHIPYARD_SSH_KEY_PASSPHRASE"),
     *("SHIPYARD_DOCUMENT_INFO_DEPLOYMENT_VERSION_NAME", "SHIPYARD_DOCUMENT_INFO_DEPLOYMENT_VERSION_SCHEMA"),
+    "SHIPYARD_GIT_COLLECTION",
     "SHIPYARD_WORKER_STATUS_ADDRESS",  # whether it is one of this machine is known when the worker takes it
 }
 

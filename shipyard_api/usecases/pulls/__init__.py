@@ -1,0 +1,1 @@
+"""Designs that are pulled from a repository."""
