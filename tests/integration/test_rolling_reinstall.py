@@ -138,6 +138,35 @@ def overlapping(story: Sequence[str], groups: Mapping[str, Sequence[str]] = GROU
     return found
 
 
+def without_quorum(story: Sequence[str], members: Sequence[str]) -> list[str]:
+    """Return the lines of the story after which the cluster has no quorum.
+
+    A member is away from the stop of its kubelet, or its destruction, until its server is ready again.
+    """
+    of_cluster, cordoned, away = set(members), set[str](), set[str]()
+    found = []
+    for line in story:
+        node = line.split()[-1]
+        if line == "member removed: 200":
+            left = cordoned & of_cluster
+            if len(left) != 1:
+                found.append(f"{line}: of {sorted(left)}")
+            of_cluster -= left
+        elif node not in members:
+            continue
+        elif line.startswith("cordoned"):
+            cordoned.add(node)
+        elif line.startswith(("to stop its kubelet", "kubelet stopped", "destroy")):
+            away.add(node)
+        elif line.startswith("ready"):
+            cordoned.discard(node)
+            away.discard(node)
+            of_cluster.add(node)
+        if len(of_cluster - away) <= max(len(of_cluster), len(members) - 1) // 2:
+            found.append(f"{line}: only {sorted(of_cluster - away)} of {sorted(of_cluster)}")
+    return found
+
+
 @pytest.mark.crash  # every day its worker is killed, see below
 @pytest.mark.parametrize("fleet", PEERS, indirect=True)
 def test_a_fleet_is_installed_again_group_by_group(fleet: RedeployWorld) -> None:
