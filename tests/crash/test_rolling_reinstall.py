@@ -24,6 +24,7 @@ from tests.integration.test_rolling_reinstall import (
     without_quorum,
 )
 from tests.redeploy_world import RedeployWorld, Ticks
+from tests.simulated_peers import PEERS
 from tests.unit.tables import every_row
 from tests.world import SETTLE, KilledError
 
@@ -132,6 +133,19 @@ def judge(world: RedeployWorld, servers: Sequence[str]) -> None:
     assert story.count("member removed: 200") == len(set(servers) & set(world.with_members))
     assert without_quorum(story, world.with_members) == []
     assert overlapping(story) == []
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("fleet", PEERS, indirect=True)
+def test_a_fleet_is_installed_again_by_workers_that_die_at_every_step(fleet: RedeployWorld) -> None:
+    change(fleet, SERVERS, platform={"image": "noble"})
+    fleet.create(UPDATE, **{"on-change": "reinstall"})
+    deaths = run_killed_at_every_step(fleet)
+    judge(fleet, SERVERS)
+    assert deaths["submit"] >= 20
+    assert deaths["remove"] >= len(MEMBERS)
+    assert deaths["cordon"] >= len(SERVERS)
+    assert sum(deaths.values()) > 500
 
 
 @pytest.mark.crash
