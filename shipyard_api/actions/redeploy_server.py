@@ -31,7 +31,6 @@ from shipyard_api.actions.admission import (
 )
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES
-from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
@@ -50,6 +49,7 @@ from shipyard_api.domain.parameters import (
     Parameters,
 )
 from shipyard_api.domain.rollout.policy.policy import ON_SERVERS
+from shipyard_api.domain.rollout.ways import Way
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.targets import TARGET_GROUP, in_batch, in_batches, targeted_in_batches
@@ -75,14 +75,14 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
         if taken_down:
             steps.append(teardown.nodes(numbered(DESTROY_NODES, number), nodes, inputs))
         step, group = numbered(PREPARE_AND_DEPLOY_NODES, number), in_batch(TARGET_GROUP, number)
-        steps.append(site.prepare_and_deploy_nodes(step, nodes, group, kind=_kind(inputs), begins=not taken_down))
+        steps.append(site.prepare_and_deploy_nodes(step, nodes, group, way=_way(inputs), begins=not taken_down))
     return tuple(steps)
 
 
-def _kind(inputs: ActionInputs) -> Kind:
+def _way(inputs: ActionInputs) -> Way:
     if inputs.rebuild:
-        return Kind.REBUILD
-    return Kind.DEPLOYMENT if inputs.wipe in (None, Wipe.ALL) else Kind.PRESERVING
+        return Way.REBUILD
+    return Way.NEW if inputs.wipe in (None, Wipe.ALL) else Way.PRESERVING
 
 
 def batches(inputs: ActionInputs) -> Sequence[tuple[NodeName, ...]]:

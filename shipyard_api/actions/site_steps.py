@@ -8,13 +8,13 @@ from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
-from shipyard_api.actions.steps.draining import DrainingProvisioner
+from shipyard_api.actions.steps.draining import Drains
 from shipyard_api.actions.steps.mark_revision import MarkRevision
-from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.ways import Way
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -114,7 +114,7 @@ class SiteSteps:
         targets: tuple[NodeName, ...] = (),
         group: str = TARGET_GROUP,
         *,
-        kind: Kind = Kind.DEPLOYMENT,
+        way: Way = Way.NEW,
         begins: bool = True,
     ) -> BaremetalNodes:
         """Return the step that prepares and deploys the nodes, group by group; or only ``targets``, as one group.
@@ -131,7 +131,7 @@ class SiteSteps:
             self.retry.pause,
             targets=targets,
             group=GroupName(group),
-            kind=kind,
+            way=way,
             acceptance=SoftwareSteps(self.checks).acceptance,
             gates=pacing.answers(self.checks.store, systems.queries),
             specifications=self.checks.specifications,
@@ -142,11 +142,11 @@ class SiteSteps:
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:
         """Return the step that drains nodes and runs the steps of a template on them, group by group."""
-        return replace(self.prepare_and_deploy_nodes(), provisioner=self.draining(limits), kind=Kind.SERVICE)
+        return replace(self.prepare_and_deploy_nodes(way=Way.SERVICE), drains=self.drains(limits))
 
-    def draining(self, limits: TeardownLimits) -> DrainingProvisioner:
-        """Return the provisioner that also drains nodes before a service."""
-        return DrainingProvisioner(self.checks.systems.provisioner, self.checks.systems.nodes, limits)
+    def drains(self, limits: TeardownLimits) -> Drains:
+        """Return who drains nodes before a service."""
+        return Drains(self.checks.systems.nodes, limits)
 
     def mark_revision(self) -> MarkRevision:
         """Return the step that tags the revision with how the action ended."""

@@ -48,7 +48,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 def _nodes(parts: Parts, ways: Ways, inputs: ActionInputs) -> BaremetalNodes:
     step = parts.site.prepare_and_deploy_nodes()
     if ways.serviced:
-        step = replace(step, provisioner=parts.site.draining(inputs.teardown))
+        step = replace(step, drains=parts.site.drains(inputs.teardown))
     return replace(step, takes_down=parts.teardown.taking_down(inputs)) if ways.interrupted else step
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import NewType, Protocol
+from typing import NewType, Protocol, TypeVar
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Runbook
@@ -33,11 +33,10 @@ Marker = NewType("Marker", str)
 
 
 class Operation(Enum):
-    """The operations of a provisioner; the values are Drydock's names for them, but for the last three.
+    """The operations of a provisioner; the values are Drydock's names for them, but for the last two.
 
     A rebuild installs the system disk of deployed nodes again, and leaves everything else as it is. A service runs
-    steps on deployed nodes, which stay deployed. ``DRAIN_NODES`` never reaches a provisioner: it is what a service does
-    first, in the cluster.
+    steps on deployed nodes, which stay deployed.
     """
 
     VERIFY_SITE = "verify_site"
@@ -48,7 +47,6 @@ class Operation(Enum):
     RELABEL_NODES = "relabel_nodes"
     REBUILD_NODES = "rebuild_nodes"
     SERVICE_NODES = "service_nodes"
-    DRAIN_NODES = "drain_nodes"
 
 
 class Wipe(Enum):
@@ -320,11 +318,13 @@ class Provisioner(Protocol):
         """
 
 
+_Asked = TypeVar("_Asked")
+
 Reports = Mapping[JobId, JobReport | PeerError]
 """The report on each of several jobs, or the error instead of it."""
 
 
-def each_report(jobs: Mapping[JobId, Work], report: Callable[[JobId, Work], JobReport]) -> Reports:
+def each_report(jobs: Mapping[JobId, _Asked], report: Callable[[JobId, _Asked], JobReport]) -> Reports:
     """Return the report on each job, or the error instead; raises the first error if there is nothing else."""
     reports: dict[JobId, JobReport | PeerError] = {}
     for job, work in jobs.items():

@@ -28,13 +28,13 @@ from shipyard_api.actions.steps import (
 )
 from shipyard_api.actions.steps.acceptance import ITEM, PlanAcceptance
 from shipyard_api.actions.steps.cases import FindCases
+from shipyard_api.actions.steps.draining import Drains
 from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.job_watch import Submitted
 from shipyard_api.actions.steps.rollout_messages import (
     AcceptNodes,
     Answers,
     CompareHardware,
-    Kind,
     Members,
     PollJobs,
     Recover,
@@ -43,7 +43,9 @@ from shipyard_api.actions.steps.rollout_messages import (
     SelectMembers,
     SoughtCases,
     SubmitMove,
+    operation,
     steps_of,
+    wipe,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState
 from shipyard_api.actions.steps.settling import failures, finish, progress, settled
@@ -58,7 +60,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesFailed, NodesGivenUp
 from shipyard_api.domain.facts.phases import PhaseRunning
-from shipyard_api.domain.groups import GroupStatus, Reason, Verdict
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.items import EndedItem
 from shipyard_api.domain.nodes import NodeName
@@ -66,11 +68,12 @@ from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.enforcing import open_gates
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.rollout.ways import Way, WayPhase
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Work
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Provisioner, Work
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, Json, Look, PeerFailure, Step
 
@@ -86,12 +89,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     """The step. Selecting the members is retried for ``give_up_after`` seconds, every ``pause`` seconds.
 
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
-    empty: what the inputs of the action say. ``kind``: the operation on the nodes. ``acceptance``: how acceptance tasks
+    empty: what the inputs of the action say. ``way``: that of the nodes. ``acceptance``: how acceptance tasks
     run, None for a step whose groups have none. ``gates``: who answers the gates of a policy. ``specifications``:
     compares what nodes are given, None for no record. ``begins``: nodes begin with it; else they must come back.
     ``cases``: finds what nodes that fail have in common, None where nobody asks. ``hardware``: compares nodes with the
     hardware that the design expects, None for a step that compares none. ``takes_down``: how servers are taken down
-    that are installed again, None for a step that has none.
+    that are installed again, ``drains``: how those are drained that are serviced; None for a step that has none.
     """
 
     id: StepId
@@ -103,7 +106,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     always: bool = False
     targets: tuple[NodeName, ...] = ()
     group: GroupName = TARGET_GROUP
-    kind: Kind = Kind.DEPLOYMENT
+    way: Way = Way.NEW
     acceptance: PlanAcceptance | None = None
     gates: pacing.GateAnswers | None = None
     specifications: Specifications | None = None
@@ -111,6 +114,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     cases: FindCases | None = None
     hardware: Hardware | None = None
     takes_down: TakesDown | None = None
+    drains: Drains | None = None
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: ActionInputs) -> RolloutState:
@@ -121,11 +125,14 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             site = replace(site, targets=self.targets, target_group=self.group, max_parallel_nodes=0)
         if self.takes_down:
             site = replace(site, ways=self.takes_down.left(inputs.kept_items.get(self.id, ()), site.ways))
-        return RolloutState(site, kept=inputs.kept or (), kept_from=inputs.retried, action=inputs.action)
+        kept = inputs.kept or ()
+        return RolloutState(site, kept=kept, kept_from=inputs.retried, action=inputs.action, usual=self.way)
 
     def load_state(self, stored: Json) -> RolloutState:
         """Return a state from its stored form."""
-        return RolloutState.from_json(stored)
+        state = RolloutState.from_json(stored)
+        state.usual = self.way
+        return state
 
     def load_effect(self, stored: Json) -> Effect:
         """Return an effect from its stored form."""
@@ -146,14 +153,14 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             return Look(SelectMembers(state.inputs, state.action))
         if accept := node_waits.next_acceptance(state, now):
             return Act(accept, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
-        if recovery := late_nodes.next_recovery(state, late_nodes.rule(state, self.kind)):
+        if recovery := late_nodes.next_recovery(state, late_nodes.rule(state)):
             return Act(recovery, now + timedelta(seconds=self.give_up_after), repeatable=recovery.retry)
         if move := taking_down.next_submission(state, state.rollout, self.takes_down):
             return self._submit(state, state.rollout, move, now)
         move, compare = state.rollout.next_move(now), None
         if move is not None:
             move = taking_down.one_way(state, move)
-            compare = hardware.question(state, move, state.kind(move, self.kind)) if self.hardware else None
+            compare = hardware.question(state, move) if self.hardware else None
         if move is not None and compare is None:
             begins = taking_down.begins(state, move)
             return Gather(begins=True) if begins else self._submit(state, state.rollout, move, now)
@@ -184,8 +191,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if isinstance(effect, AcceptNodes):
             return self._tasks.perform(effect.start, marker)
         if isinstance(effect, Recover):
-            return late_nodes.perform(effect, self.provisioner, self.kind.operations[effect.move.phase])
-        return Submitted(self.provisioner.submit(marker, effect.work))
+            return late_nodes.perform(effect, self.provisioner, operation(self.way, effect.move.phase))
+        return Submitted(JobId(marker) if effect.drains else self.provisioner.submit(marker, effect.work))
 
     def find(
         self, effect: Effect, marker: Marker, since: datetime, answers: JobAnswers
@@ -196,6 +203,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         """
         if not isinstance(effect, SubmitMove):
             return Recovered(unknown=True) if isinstance(effect, Recover) and not effect.retry else None
+        if effect.drains:
+            return Submitted(JobId(marker))
         return job_watch.find(self.store, self.provisioner, marker, effect.work, since, answers)
 
     def unmarked(self, effect: Effect) -> bool:
@@ -207,12 +216,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         if isinstance(question, SeekCases):
             return self.cases(question) if self.cases else SoughtCases(())
         if isinstance(question, PollJobs):
-            answers = rollout_polls.answers(
-                question, self.store, self.provisioner, self.cluster, self._tasks, self.gates, self.hardware
-            )
+            peers = self.store, self.provisioner, self.cluster, self._tasks, self.drains, self.gates, self.hardware
+            answers = rollout_polls.answers(question, rollout_polls.Peers(*peers))
             return cases.answered(answers, self.cases, question.cases)
         known = self.store, self.provisioner, self.acceptance, self.specifications, self.takes_down
-        return members.select(question, *known, kind=self.kind)
+        return members.select(question, *known, way=self.way)
 
     def fold(
         self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
@@ -244,7 +252,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     ) -> Folded[RolloutState]:
         match report, asked:
             case Members(), _:
-                return members.fold(state, report, self.kind, self.provisioner.name)
+                return members.fold(state, report, self.provisioner.name)
             case Mapping() | PeerFailure(), AcceptNodes(move, start):
                 return Folded(state, node_waits.fold_started(state, _known(state), move, start, report, now))
             case Answers(), PollJobs():
@@ -261,7 +269,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case Recovered() | PeerFailure(), Recover():
                 return late_nodes.fold(state, asked, report)
             case PeerFailure(), SubmitMove(move):
-                return submissions.fold_failure(state, _known(state), move, report, self.kind, self._design(state))
+                return submissions.fold_failure(state, _known(state), move, report, self._design(state))
         raise AssertionError(f"{report} is no report on {asked}")
 
     def identity(self, effect: Json) -> Json:
@@ -277,8 +285,12 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def work(self, effect: Effect) -> NodeWork:
         """Return a deployment; the drain before a service takes nodes out, and a preparation may undeploy them."""
         prepared = NodeWork.PREPARATION if self.provisioner.capabilities.undeploys else NodeWork.DEPLOYMENT
-        works = {Operation.DRAIN_NODES: NodeWork.TEARDOWN, Operation.PREPARE_NODES: prepared}
-        return works.get(effect.work.operation, NodeWork.DEPLOYMENT) if isinstance(effect, SubmitMove) else prepared
+        match effect:
+            case SubmitMove(drains=True):
+                return NodeWork.TEARDOWN
+            case SubmitMove(move=Move(phase=Phase.DEPLOY)):
+                return NodeWork.DEPLOYMENT
+        return prepared
 
     def awaits(self, state: RolloutState, asked: Question | Effect) -> Awaited:
         """Return the provisioner, or the cluster if only nodes that join it are left."""
@@ -290,13 +302,13 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case PollJobs(policy=Awaited() as awaited):
                 return awaited
         move, approvals = (asked.move, asked.approvals) if isinstance(asked, SubmitMove) else (None, None)
-        return replace(rollout_state.awaited(state, self.provisioner.name, self.kind, move), gates=approvals)
+        return replace(rollout_state.awaited(state, self.provisioner.name, move), gates=approvals)
 
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
         """Return the jobs that go on, and that the groups they worked for have failed by it."""
         if state.rollout is None or state.failed or state.rollout.done:
             return ()
-        return leaving.left(state, state.rollout, self.kind, self._design(state), why)
+        return leaving.left(state, state.rollout, self._design(state), why)
 
     def give_up(self, why: str) -> tuple[Fact, ...]:
         """Return that the group of a batch has failed, and that its servers stay as they are."""
@@ -313,30 +325,33 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def _submit(self, state: RolloutState, rollout: Rollout, move: Move, now: datetime) -> Act[Effect]:
         limit = timedelta(seconds=state.limits(move).timeout)
-        steps, kind = steps_of(state.inputs, move.phase, move.nodes), state.kind(move, self.kind)
+        steps, way = steps_of(state.inputs, move.phase, move.nodes), state.way(move)
         approvals = pacing.approvals(rollout, now)
-        return Act(SubmitMove(move, self._design(state), kind, steps, approvals), give_up_at=now + limit)
+        return Act(SubmitMove(move, self._design(state), way, steps, approvals), give_up_at=now + limit)
 
     def _poll(self, state: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
         design, jobs, nodes = self._design(state), dict[JobId, Work](), list[NodeName]()
-        over = late_nodes.over(state, late_nodes.rule(state, self.kind), now)
+        drains = dict[JobId, tuple[NodeName, ...]]()
+        over = late_nodes.over(state, late_nodes.rule(state), now)
         for move in rollout.running:
             watch = state.watches[move]
-            if watch.at_provisioner:
+            way = state.way(move)
+            if watch.at_provisioner and way.job(move.phase) is WayPhase.DRAIN:
+                drains[watch.job.id] = rollout.unsettled(move)
+            elif watch.at_provisioner:
                 # Two moves share a job that was resumed for the nodes of one after the other.
                 shared = jobs.get(watch.job.id)
                 unsettled = (*(shared.nodes or () if shared else ()), *rollout.unsettled(move))
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
-                kind, again = state.kind(move, self.kind), late_nodes.again(state, watch)
-                operation, wipe = kind.operations[move.phase], kind.wipe(move.phase)
-                fresh = move in over or bool(shared and shared.fresh)
-                jobs[watch.job.id] = Work(operation, design, unsettled, wipe, steps, again, fresh)
+                does, erases = operation(way, move.phase), wipe(way, move.phase)
+                again, fresh = late_nodes.again(state, watch), move in over or bool(shared and shared.fresh)
+                jobs[watch.job.id] = Work(does, design, unsettled, erases, steps, again, fresh)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = open_gates(rollout, now), pacing.waits(rollout, now, state.action)
-        look = cases.next_look(state, self.cases)
-        return PollJobs(jobs, tuple(nodes), tuple(node_waits.polls(state)), late, gates, state.action, policy, look)
+        look, accepting = cases.next_look(state, self.cases), tuple(node_waits.polls(state))
+        return PollJobs(jobs, tuple(nodes), accepting, late, gates, state.action, policy, look, drains=drains)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
@@ -367,11 +382,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             facts.extend(move_facts)
             if poll_at is not None:
                 polls.append(poll_at)
-        if late := late_nodes.rule(state, self.kind):
+        if late := late_nodes.rule(state):
             facts.extend(late_nodes.notice(state, late, poll, answers, now))
         facts.extend(pacing.answer(rollout, answers.gates, now))
         poll_at = min(polls) if polls else None
-        awaited = rollout_state.awaited(state, self.provisioner.name, self.kind) if rollout.running else None
+        awaited = rollout_state.awaited(state, self.provisioner.name) if rollout.running else None
         if awaited is not None:
             awaited = replace(awaited, last_answer=answers.summary(), answered=answers.usable())
         return Folded(state, tuple(facts), poll_at, poll_at, awaited=awaited)
@@ -398,10 +413,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                     return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(), report.message)], None
             return facts, watched.poll_at
         if watched.end is job_watch.End.QUEUE_TIMEOUT:
-            return [
-                *facts,
-                *leaving.never_begun(state, rollout, move, state.kind(move, self.kind), self._design(state), watched),
-            ], None
+            return [*facts, *leaving.never_begun(state, rollout, move, self._design(state), watched)], None
         timed_out = watched.end is job_watch.End.TIME_UP
         if timed_out and answers.machines is None:
             return facts, now  # the next poll also asks for the machines, which show the nodes that hang
@@ -418,8 +430,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         outcome = Outcome(succeeded, timed_out, reasons, why)
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
-            kind = state.kind(move, self.kind)
-            facts.extend(leaving.straggler(kind, self._design(state), move, job, left, succeeded, watched.why))
+            way = state.way(move)
+            facts.extend(leaving.straggler(way, self._design(state), move, job, left, succeeded, watched.why))
         if not waits or not succeeded:
             return [*facts, *finish(state.watches.pop(move), rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded

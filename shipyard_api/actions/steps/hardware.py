@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shipyard_api.actions.steps.rollout_messages import Answers, CompareHardware, Kind
+from shipyard_api.actions.steps.rollout_messages import Answers, CompareHardware
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.documents import BAREMETAL_NODE, Rendering, Revision
 from shipyard_api.domain.facts.actions import Noted
@@ -142,10 +142,10 @@ def _named(nodes: Sequence[NodeName]) -> str:
     return f"{', '.join(nodes[:MOST_NAMED])}{omitted}"
 
 
-def question(state: RolloutState, move: Move, kind: Kind) -> CompareHardware | None:
+def question(state: RolloutState, move: Move) -> CompareHardware | None:
     """Return what has to be asked before this move, the next one, is sent; None if it may be sent."""
     rollout, hardware = state.rollout, state.hardware
-    if not state.inputs.hardware or rollout is None or kind not in (Kind.DEPLOYMENT, Kind.PRESERVING):
+    if not state.inputs.hardware or rollout is None or not state.way(move).installs:
         return None
     nodes = [node for node in move.nodes if node not in hardware.checked]
     if move.phase is Phase.DEPLOY:

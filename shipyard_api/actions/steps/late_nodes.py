@@ -6,7 +6,7 @@ A phase begins when the provisioner begins it, not in its queue. Nothing here se
 from collections.abc import Mapping
 from datetime import datetime
 
-from shipyard_api.actions.steps.rollout_messages import Answers, Kind, PollJobs, Recover, Recovered
+from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs, Recover, Recovered
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
@@ -14,14 +14,14 @@ from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate
+from shipyard_api.domain.rollout.ways import Way
 from shipyard_api.ports.provisioner import JobReport, Operation, Provisioner, Work
 from shipyard_api.workflow.step import Folded, PeerFailure
 
 
-def rule(state: RolloutState, kind: Kind) -> Lateness | None:
-    """Return when nodes are late. A service has no usual duration: its steps are others each time."""
-    policy = state.inputs.policy
-    return policy.lateness if policy is not None and kind is not Kind.SERVICE else None
+def rule(state: RolloutState) -> Lateness | None:
+    """Return when nodes are late, None if the policy says nothing about it."""
+    return state.inputs.policy.lateness if state.inputs.policy is not None else None
 
 
 def over(state: RolloutState, late: Lateness | None, now: datetime) -> frozenset[Move]:
@@ -105,8 +105,10 @@ def _late(state: RolloutState, late: Lateness, move: Move, now: datetime) -> Map
     """Return the late nodes of a move, each with its limit, in the order of the move.
 
     The clock of a node runs while the provisioner works on it, and anew while it waits for Kubernetes. Acceptance tasks
-    have time limits of their own.
+    have time limits of their own. A service has no usual duration: its steps are others each time.
     """
+    if state.way(move) is Way.SERVICE:
+        return {}
     watch = state.watches[move]
     done = watch.job.succeeded if watch.joining is None else frozenset(move.nodes) - watch.joining.nodes
     unsettled = state.rollout.unsettled(move) if state.rollout and watch.accepting is None else ()

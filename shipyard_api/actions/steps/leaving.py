@@ -2,7 +2,7 @@
 
 from shipyard_api.actions.steps import node_waits
 from shipyard_api.actions.steps.job_watch import Watched
-from shipyard_api.actions.steps.rollout_messages import Kind
+from shipyard_api.actions.steps.rollout_messages import operation
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.settling import finish, progress
 from shipyard_api.domain.facts.fact import Fact
@@ -12,11 +12,12 @@ from shipyard_api.domain.groups import PhaseStatus
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
-from shipyard_api.ports.provisioner import JobId, Operation
+from shipyard_api.domain.rollout.ways import Way, WayPhase
+from shipyard_api.ports.provisioner import JobId
 
 
 def straggler(
-    kind: Kind,
+    way: Way,
     design: str,
     move: Move,
     job: JobId,
@@ -28,25 +29,22 @@ def straggler(
 
     A drain goes on only while it is polled, so it leaves none.
     """
-    operation = kind.operations[move.phase]
-    if operation is Operation.DRAIN_NODES:
+    if way.job(move.phase) is WayPhase.DRAIN:
         return ()
     held = tuple(node for node in nodes if node not in done) or nodes
-    return (WorkLeftBehind(operation.value, job, design, held, why),)
+    return (WorkLeftBehind(operation(way, move.phase).value, job, design, held, why),)
 
 
-def never_begun(
-    state: RolloutState, rollout: Rollout, move: Move, kind: Kind, design: str, watched: Watched
-) -> tuple[Fact, ...]:
+def never_begun(state: RolloutState, rollout: Rollout, move: Move, design: str, watched: Watched) -> tuple[Fact, ...]:
     """Return the facts about a job that the provisioner kept in its queue for too long."""
     job, nodes = watched.job.id, rollout.unsettled(move)
     why = f"{watched.why}; job {job} may still begin"
     outcome = Outcome(why=why, never_begun=True)
-    behind = straggler(kind, design, move, job, nodes, frozenset(), watched.why)
+    behind = straggler(state.way(move), design, move, job, nodes, frozenset(), watched.why)
     return (*behind, *finish(state.watches.pop(move), rollout, move, outcome, why))
 
 
-def left(state: RolloutState, rollout: Rollout, kind: Kind, design: str, why: str) -> tuple[Fact, ...]:
+def left(state: RolloutState, rollout: Rollout, design: str, why: str) -> tuple[Fact, ...]:
     """Return the jobs of all running moves as left behind, and what the rollout has failed by it."""
     facts: list[Fact] = []
     for move in rollout.running:
@@ -57,7 +55,7 @@ def left(state: RolloutState, rollout: Rollout, kind: Kind, design: str, why: st
             facts.extend(progress(watch, rollout, move, Outcome(watch.job.succeeded), frozenset()))
         if watch.at_provisioner and (unsettled := rollout.unsettled(move)):
             job = watch.job.id
-            facts.extend(straggler(state.kind(move, kind), design, move, job, unsettled, frozenset(), why))
+            facts.extend(straggler(state.way(move), design, move, job, unsettled, frozenset(), why))
             detail = f"{why}; job {job} may be at work"
         facts.append(PhaseEnded(move.group, move.phase, PhaseStatus.STOPPED, detail, move.batch))
     return (*facts, *rollout.stop(why), rollout.report())

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from shipyard_api.actions.steps import pacing, rollout_polls, uncounted
 from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance
-from shipyard_api.actions.steps.rollout_messages import Kind, Members, SelectMembers
+from shipyard_api.actions.steps.rollout_messages import Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.settling import released, unprepared
 from shipyard_api.actions.steps.software.software_stage import NoPlan
@@ -13,8 +13,10 @@ from shipyard_api.actions.steps.taking_down import TakesDown
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.nodes import NodesKept
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.rollout.ways import Way
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Folded
@@ -28,7 +30,7 @@ def select(
     specifications: Specifications | None,
     takes_down: TakesDown | None,
     *,
-    kind: Kind,
+    way: Way,
 ) -> Members:
     """Return the members; the provisioner selects them from the design. Raises ports.errors."""
     groups = question.inputs.strategy.groups
@@ -38,17 +40,16 @@ def select(
     accepted = [by_group[group.name] for group in groups if group.accept]
     plan = _plan(question, acceptance, frozenset().union(*accepted)) if accepted else None
     nodes = frozenset().union(*selected)
-    released = kind in (Kind.DEPLOYMENT, Kind.PRESERVING)
-    to_release = rollout_polls.to_release(store, provisioner, nodes) if released else {}
+    to_release = rollout_polls.to_release(store, provisioner, nodes) if way.installs else {}
     planned = Planned()
     if specifications is not None:
-        planned = specifications.plan(question.inputs, nodes, services=kind is Kind.SERVICE)
+        planned = specifications.plan(question.inputs, nodes, services=way is Way.SERVICE)
     interrupted, revision = sorted(question.inputs.ways.interrupted & nodes), question.inputs.revision
     clusters = takes_down.members(revision, interrupted) if takes_down and interrupted else {}
     return Members(by_group, plan, to_release, uncounted.ask(store), planned, clusters)
 
 
-def fold(state: RolloutState, report: Members, kind: Kind, provisioner: str) -> Folded[RolloutState]:
+def fold(state: RolloutState, report: Members, provisioner: str) -> Folded[RolloutState]:
     """Begin the rollout with its members. ``provisioner``: its name."""
     if isinstance(report.acceptance, NoPlan):
         state.failed = f"the acceptance tasks of the groups cannot run: {report.acceptance.reason}"
@@ -71,7 +72,7 @@ def fold(state: RolloutState, report: Members, kind: Kind, provisioner: str) -> 
     to_release = {node: label for node, label in report.to_release.items() if node not in kept}
     rollout.restore(nodes=dict.fromkeys(to_release, NodeStatus.PREPARED), spared=to_release)
     facts.extend(released(provisioner, members, to_release))
-    if not kind.prepares:
+    if state.usual.job(Phase.PREPARE) is None:
         left = [node for node in rollout.nodes if node not in kept]
         rollout.restore(nodes=dict.fromkeys(left, NodeStatus.PREPARED), spared=left)
         facts.extend(unprepared(members, left))

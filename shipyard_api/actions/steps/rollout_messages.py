@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from shipyard_api.actions.steps import job_watch, joining
@@ -25,40 +24,31 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
 from shipyard_api.domain.rollout.policy.pace import OpenGate, WavePlace
+from shipyard_api.domain.rollout.ways import Way, WayPhase
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Reports, Wipe, Work
+from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Wipe, Work
 from shipyard_api.workflow.step import Json, PeerFailure
 
-OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
-REBUILD = {**OPERATIONS, Phase.DEPLOY: Operation.REBUILD_NODES}
-SERVICE = {Phase.PREPARE: Operation.DRAIN_NODES, Phase.DEPLOY: Operation.SERVICE_NODES}
+_OPERATIONS: Mapping[WayPhase | None, Operation] = {
+    WayPhase.PREPARE: Operation.PREPARE_NODES,
+    WayPhase.DEPLOY: Operation.DEPLOY_NODES,
+    WayPhase.REBUILD: Operation.REBUILD_NODES,
+    WayPhase.SERVICE: Operation.SERVICE_NODES,
+}
 
 
-class Kind(Enum):
-    """What a rollout does to its nodes; the values are the flags of stored effects."""
+def operation(way: Way, phase: Phase) -> Operation:
+    """Return the operation of the provisioner that is the job of a phase. Raises KeyError for a drain."""
+    return _OPERATIONS[way.job(phase)]
 
-    DEPLOYMENT = ""
-    PRESERVING = "preserve"
-    REBUILD = "rebuild"
-    SERVICE = "service"
 
-    @property
-    def operations(self) -> Mapping[Phase, Operation]:
-        """The operation of each phase."""
-        return {Kind.REBUILD: REBUILD, Kind.SERVICE: SERVICE}.get(self, OPERATIONS)
-
-    def wipe(self, phase: Phase) -> Wipe:
-        """What a phase may erase. A preparation undeploys, and would clean, a node whose deployment failed."""
-        kept = self is Kind.PRESERVING and phase is Phase.PREPARE
-        return Wipe.OS_DISK_ONLY if kept else Wipe.ALL
-
-    @property
-    def prepares(self) -> bool:
-        """Whether nodes are prepared first. A preparation would undeploy, and clean, a node whose rebuild failed."""
-        return self is not Kind.REBUILD
+def wipe(way: Way, phase: Phase) -> Wipe:
+    """Return what a phase may erase. A preparation undeploys, and would clean, a node whose deployment failed."""
+    kept = way is Way.PRESERVING and phase is Phase.PREPARE
+    return Wipe.OS_DISK_ONLY if kept else Wipe.ALL
 
 
 MOST_TOLD = 3  # different answers in the summary of one poll
@@ -105,7 +95,7 @@ class PollJobs:
     ``accepting``: acceptance tasks that run. ``machines``: ask for the state of every machine too, because the time of
     a job is up. ``gates``: those of the rollout policy of the action that must be passed now. ``policy``: what
     the action waits for if only its policy keeps it from going on. ``cases``: look also for what failures have in
-    common. ``hardware``: what the next move waits for.
+    common. ``hardware``: what the next move waits for. ``drains``: drains to go on with, with their unsettled nodes.
     """
 
     jobs: Mapping[JobId, Work]
@@ -117,6 +107,7 @@ class PollJobs:
     policy: Awaited | None = None
     cases: SeekCases | None = None
     hardware: CompareHardware | None = None
+    drains: Mapping[JobId, tuple[NodeName, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +121,24 @@ class SubmitMove:
 
     move: Move
     design: str
-    kind: Kind = Kind.DEPLOYMENT
+    way: Way = Way.NEW
     steps: RequestedSteps = field(default_factory=dict)
     approvals: tuple[WaveGate, ...] | None = field(default=None, compare=False)
 
     @property
     def work(self) -> Work:
-        """The move as the provisioner gets it."""
-        phase = self.move.phase
-        wipe, steps = self.kind.wipe(phase), work_steps(self.steps)
-        return Work(self.kind.operations[phase], self.design, self.move.nodes, wipe, steps)
+        """The move as the provisioner gets it. Raises KeyError for a drain."""
+        phase, steps = self.move.phase, work_steps(self.steps)
+        return Work(operation(self.way, phase), self.design, self.move.nodes, wipe(self.way, phase), steps)
+
+    @property
+    def drains(self) -> bool:
+        """Whether polls drain the nodes: the job is only their watch."""
+        return self.way.job(self.move.phase) is WayPhase.DRAIN
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        flags: dict[str, Any] = {self.kind.value: True} if self.kind.value else {}
+        flags: dict[str, Any] = {self.way.value: True} if self.way.value else {}
         steps = {"steps": requested_to_json(self.steps)} if self.steps else {}
         return flags | steps | move_to_json(self.move) | {"design": self.design}
 
@@ -151,8 +146,8 @@ class SubmitMove:
     def from_json(cls, stored: Json) -> "SubmitMove":
         """Return the effect from its stored form."""
         steps = requested_from_json(stored.get("steps", ()))
-        kind = next((candidate for candidate in Kind if stored.get(candidate.value)), Kind.DEPLOYMENT)
-        return cls(move_from_json(stored), stored["design"], kind, steps)
+        way = next((candidate for candidate in Way if stored.get(candidate.value)), Way.NEW)
+        return cls(move_from_json(stored), stored["design"], way, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +252,7 @@ class Answers:
     differ (``hardware``): None if it was not asked.
     """
 
-    reports: Reports | PeerFailure
+    reports: Mapping[JobId, JobReport | PeerError | PeerFailure] | PeerFailure
     readiness: joining.Answer | None
     accepted: Mapping[tuple[str, NodeName], Results | PeerFailure] = field(default_factory=dict)
     machines: Mapping[str, str] | None = None

@@ -1,11 +1,13 @@
 """Polling the peers of a rollout: the jobs at the provisioner, the cluster, acceptance tasks, and late machines."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from shipyard_api.actions.steps import job_watch, uncounted
+from shipyard_api.actions.steps.draining import Drains
 from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.pacing import GateAnswers
 from shipyard_api.actions.steps.rollout_messages import Answers, PollJobs
@@ -17,25 +19,32 @@ from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
 from shipyard_api.domain.rollout.policy.pace import WavePlace
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
-from shipyard_api.ports.provisioner import Provisioner, Reports
+from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Provisioner, Reports, Work, each_report
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import PeerFailure
 
 LOG = logging.getLogger(__name__)
 
 _Answer = TypeVar("_Answer")
+_Of = TypeVar("_Of", bound=Mapping[JobId, JobReport | PeerError | PeerFailure])
 
 
-def answers(
-    question: PollJobs,
-    store: Store,
-    provisioner: Provisioner,
-    cluster: Cluster | None,
-    tasks: TaskItem,
-    gates: GateAnswers | None = None,
-    hardware: Hardware | None = None,
-) -> Answers:
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """Whom the step polls: the executors of the phases, and who knows of nodes and gates; fields as of the step."""
+
+    store: Store
+    provisioner: Provisioner
+    cluster: Cluster | None
+    tasks: TaskItem
+    drains: Drains | None
+    gates: GateAnswers | None
+    hardware: Hardware | None
+
+
+def answers(question: PollJobs, peers: Peers) -> Answers:
     """Return what the peers answer; raises only if none does. Machines that cannot be listed have no label."""
+    gates, hardware, drains = peers.gates, peers.hardware, peers.drains
     errors: list[PeerError] = []
 
     def asked(ask: Callable[[], _Answer]) -> _Answer | PeerFailure:
@@ -45,16 +54,19 @@ def answers(
             errors.append(error)
             return PeerFailure.of(error)
 
-    reports: Reports | PeerFailure = {}
+    reports: Mapping[JobId, JobReport | PeerError | PeerFailure] | PeerFailure = {}
     readiness: Mapping[NodeName, ObservedMember] | PeerFailure | None = None
     if question.jobs:
-        reports = asked(lambda: job_watch.with_owners(store, provisioner.reports(question.jobs)))
+        reports = asked(lambda: _reports(question, peers))
+    if question.drains and drains:
+        drained = asked(lambda: each_report(question.drains, drains.report))
+        reports = {**_each(question.jobs, reports), **_each(question.drains, drained)}
     if question.joining:
-        readiness = asked(lambda: _readiness(cluster, question.joining))
+        readiness = asked(lambda: _readiness(peers.cluster, question.joining))
     accepted: dict[tuple[str, NodeName], Results | PeerFailure] = {}
     for look in question.accepting:
-        accepted[look.work.key] = asked(partial(tasks.ask, look))
-    machines = asked(lambda: _labels(provisioner)) if question.machines else None
+        accepted[look.work.key] = asked(partial(peers.tasks.ask, look))
+    machines = asked(lambda: _labels(peers.provisioner)) if question.machines else None
     compare, compared = question.hardware, None
     if compare is not None and hardware is not None:
         revision = Revision(compare.revision)
@@ -65,7 +77,7 @@ def answers(
         if answer is not None:
             given[gate.place, gate.state.index] = answer
     questions = (
-        sum(map(bool, (question.jobs, question.joining, question.machines, question.hardware)))
+        sum(map(bool, (question.jobs, question.drains, question.joining, question.machines, question.hardware)))
         + len(question.accepting)
         + len(question.gates)
     )
@@ -76,7 +88,28 @@ def answers(
     for failure in errors:
         LOG.warning("peer in trouble", extra={"trouble": str(failure)})
     labels = {} if isinstance(machines, PeerFailure) else machines
-    return Answers(reports, readiness, accepted, labels, given, uncounted.ask(store), hardware=compared)
+    return Answers(reports, readiness, accepted, labels, given, uncounted.ask(peers.store), hardware=compared)
+
+
+def _reports(question: PollJobs, peers: Peers) -> Reports:
+    """Return the reports of the provisioner. Nodes that it has serviced are uncordoned."""
+    reports = job_watch.with_owners(peers.store, peers.provisioner.reports(question.jobs))
+
+    def report(job: JobId, work: Work) -> JobReport:
+        match reports[job]:
+            case PeerError() as error:
+                raise error
+            case JobReport() as answer:
+                if work.operation is Operation.SERVICE_NODES and peers.drains:
+                    peers.drains.uncordon(answer.succeeded)
+                return answer
+
+    return each_report(question.jobs, report)
+
+
+def _each(jobs: Iterable[JobId], answer: _Of | PeerFailure) -> _Of | Mapping[JobId, PeerFailure]:
+    """Return the answer for each job, with the failure as that of all of them."""
+    return dict.fromkeys(jobs, answer) if isinstance(answer, PeerFailure) else answer
 
 
 def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName]) -> Mapping[NodeName, str]:

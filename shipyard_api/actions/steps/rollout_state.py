@@ -12,7 +12,7 @@ from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
 from shipyard_api.actions.steps.job_watch import Job, Limits, described
 from shipyard_api.actions.steps.job_watch import limit as job_limit
 from shipyard_api.actions.steps.joining import Joining
-from shipyard_api.actions.steps.rollout_messages import Kind, move_from_json, move_to_json
+from shipyard_api.actions.steps.rollout_messages import move_from_json, move_to_json
 from shipyard_api.actions.steps.teardown.teardown_nodes import TeardownState
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
@@ -20,17 +20,16 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.rollout.ways import Way, WayPhase
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification.given import older_specification
 from shipyard_api.domain.stored import Since, least_version
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
-from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
 
 MOST_WORKS = 3  # moves named in what an action waits for
 MOST_LATE = 3  # late nodes named in it of one move
-_SERVICE_WORDS = {Operation.DRAIN_NODES: "drain", Operation.SERVICE_NODES: "service"}
 
 _LETTERS = {
     NodeStatus.NOT_STARTED: "n",
@@ -93,7 +92,8 @@ class RolloutState:
     ``action``: the id of the action. ``cycled``: late nodes that it has power-cycled, begun again or held.
     ``left``: deployed nodes that it leaves with an older specification. ``cases_due``: nodes have failed or are late
     since it was looked for what they have in common; ``cases``: whether anything was found the last time.
-    ``hardware``: which nodes were compared.
+    ``hardware``: which nodes were compared. ``usual``: the way of nodes that are not interrupted, as the
+    step has it; not stored.
     """
 
     inputs: SiteInputs
@@ -111,6 +111,7 @@ class RolloutState:
     cases_due: bool = False
     cases: bool = False
     hardware: HardwareSeen = field(default_factory=HardwareSeen)
+    usual: Way = Way.NEW
 
     def limits(self, move: Move) -> PhaseLimits:
         """Return interval and time limit of a move."""
@@ -119,9 +120,9 @@ class RolloutState:
             return PhaseLimits(ways.drain_interval, ways.drain_timeout)
         return configuration.prepare_nodes if move.phase is Phase.PREPARE else configuration.deploy_nodes
 
-    def kind(self, move: Move, kind: Kind) -> Kind:
-        """Return what a move does to its nodes; ``kind``: the usual one of the step."""
-        return Kind.SERVICE if move.nodes and move.nodes[0] in self.inputs.ways.serviced else kind
+    def way(self, move: Move) -> Way:
+        """Return the way of the nodes of a move."""
+        return self.inputs.ways.of(move.nodes[0], self.usual) if move.nodes else self.usual
 
     def summary(self) -> str:
         """Return one sentence about how the rollout ended."""
@@ -249,14 +250,14 @@ VERSIONS: Sequence[Since[RolloutState]] = (
 VERSION = VERSIONS[-1].version
 
 
-def awaited(state: RolloutState, provisioner: str, kind: Kind, submitted: Move | None = None) -> Awaited:
+def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None) -> Awaited:
     """Return what the running moves and the submitted one wait for, with the earliest of their limits."""
 
     def work(move: Move, how: str = "") -> None:
-        operation = state.kind(move, kind).operations[move.phase]
-        word = _SERVICE_WORDS.get(operation, move.phase.value)
+        job = state.way(move).job(move.phase)
+        word = job.value if job in (WayPhase.DRAIN, WayPhase.SERVICE) else move.phase.value
         word = f"burn-in and {word}" if configuration.burn_in and move.phase is Phase.PREPARE else word
-        (draining if operation is Operation.DRAIN_NODES else at_peer).append(f"{word} of group {move.group}{how}")
+        (draining if job is WayPhase.DRAIN else at_peer).append(f"{word} of group {move.group}{how}")
 
     configuration = state.inputs.configuration
     at_peer: list[str] = []

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from shipyard_api.actions.steps import hardware, leaving, taking_down
 from shipyard_api.actions.steps.job_watch import Job
-from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
 from shipyard_api.actions.steps.settling import finish
 from shipyard_api.domain.facts.actions import Noted
@@ -34,7 +33,7 @@ def fold_job(state: RolloutState, rollout: Rollout, move: Move, job: JobId, now:
 
 
 def fold_failure(
-    state: RolloutState, rollout: Rollout, move: Move, trouble: PeerFailure, kind: Kind, design: str
+    state: RolloutState, rollout: Rollout, move: Move, trouble: PeerFailure, design: str
 ) -> Folded[RolloutState]:
     """Fail what was not submitted; held nodes only, so that the others follow."""
     if (taken_down := taking_down.running(state, move)) is not None:
@@ -42,7 +41,7 @@ def fold_failure(
     if trouble.nodes:
         return Folded(state, rollout.hold(move, trouble.nodes))
     if trouble.refused:
-        return _refused(state, rollout, move, trouble, kind, design)
+        return _refused(state, rollout, move, trouble, design)
     facts = rollout.start(move)
     outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, trouble.detail), why=trouble.detail)
     ended = PhaseEnded(move.group, move.phase, PhaseStatus.TIMEOUT, trouble.detail, move.batch)
@@ -63,7 +62,7 @@ def _not_prepared(state: RolloutState, rollout: Rollout, move: Move, trouble: Pe
 
 
 def _refused(
-    state: RolloutState, rollout: Rollout, move: Move, trouble: PeerFailure, kind: Kind, design: str
+    state: RolloutState, rollout: Rollout, move: Move, trouble: PeerFailure, design: str
 ) -> Folded[RolloutState]:
     """Fail the group; and the step, if the provisioner would refuse every other group too."""
     why = f"{move.phase.value} was refused: {trouble.detail.rstrip('.')}. {AFTER_REFUSAL}"
@@ -72,4 +71,4 @@ def _refused(
     if not trouble.whole_site:
         return Folded(state, tuple(facts))
     state.failed = f"group {move.group}: {why}"
-    return Folded(state, (*facts, *leaving.left(state, rollout, kind, design, state.failed)))
+    return Folded(state, (*facts, *leaving.left(state, rollout, design, state.failed)))

@@ -54,7 +54,7 @@ def one_way(state: RolloutState, move: Move) -> Move:
 
 def begins(state: RolloutState, move: Move) -> bool:
     """Return whether the nodes of a move are taken down before they are prepared."""
-    return move.phase is Phase.PREPARE and bool(move.nodes) and move.nodes[0] in state.inputs.ways.reinstalled
+    return move.phase is Phase.PREPARE and state.way(move).takes_down
 
 
 def is_at_work(state: RolloutState, takes: TakesDown | None) -> bool:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
 
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.stored import ByFields, Number
 
 
 class WayPhase(Enum):
-    """A phase of a way; the values are the words of plans."""
+    """A phase of a way; the values are the words of plans and waits."""
 
     DRAIN = "drain"
     ETCD = "etcd"
@@ -23,41 +24,60 @@ class WayPhase(Enum):
     LEAVE = "leave"
     PREPARE = "prepare"
     DEPLOY = "deploy"
+    REBUILD = "rebuild"
     SERVICE = "service"
     UNCORDON = "uncordon"
     JOIN = "join"
     ACCEPT = "accept"
 
 
-_DEPLOYED = (WayPhase.PREPARE, WayPhase.DEPLOY, WayPhase.JOIN, WayPhase.ACCEPT)
-
-
 class Way(Enum):
-    """The ways of an update of a site; the values are the words of their impacts."""
+    """The ways of nodes. The values are the flags of stored effects."""
 
-    UNCHANGED = "unchanged"
-    NEW = "new"
+    NEW = ""
+    PRESERVING = "preserve"
+    REBUILD = "rebuild"
     SERVICE = "service"
     REINSTALL = "reinstall"
 
     @property
     def phases(self) -> tuple[WayPhase, ...]:
-        """The phases, in order; none for a server that counts as deployed as it is."""
-        return _PHASES[self]
+        """The phases, in order."""
+        return (*_FIRST[self], *_SECOND[self])
+
+    def job(self, stage: Phase) -> WayPhase | None:
+        """Return the phase that is one job for all nodes of a move, None for a first stage without phases.
+
+        Work items carry out what comes before it, and what comes after it waits for Kubernetes or tasks.
+        """
+        return _SECOND[self][0] if stage is Phase.DEPLOY else next(reversed(_FIRST[self]), None)
+
+    @property
+    def takes_down(self) -> bool:
+        """Whether work items take the node down before its first job."""
+        return len(_FIRST[self]) > 1
+
+    @property
+    def installs(self) -> bool:
+        """Whether the provisioner prepares the node and installs it."""
+        return WayPhase.PREPARE in _FIRST[self]
 
 
-_PHASES: Mapping[Way, tuple[WayPhase, ...]] = {
-    Way.UNCHANGED: (),
-    Way.NEW: _DEPLOYED,
-    Way.SERVICE: (WayPhase.DRAIN, WayPhase.SERVICE, WayPhase.UNCORDON),
-    Way.REINSTALL: (
-        WayPhase.DRAIN,
-        WayPhase.ETCD,
-        WayPhase.KUBELET,
-        WayPhase.DESTROY,
-        WayPhase.LEAVE,
-        *_DEPLOYED,
-    ),
+_AWAITED = (WayPhase.JOIN, WayPhase.ACCEPT)
+_TAKEN_DOWN = (WayPhase.DRAIN, WayPhase.ETCD, WayPhase.KUBELET, WayPhase.DESTROY, WayPhase.LEAVE)
+_FIRST: Mapping[Way, tuple[WayPhase, ...]] = {
+    Way.NEW: (WayPhase.PREPARE,),
+    Way.PRESERVING: (WayPhase.PREPARE,),
+    Way.REBUILD: (),
+    Way.SERVICE: (WayPhase.DRAIN,),
+    Way.REINSTALL: (*_TAKEN_DOWN, WayPhase.PREPARE),
+}
+_SECOND: Mapping[Way, tuple[WayPhase, ...]] = {
+    Way.NEW: (WayPhase.DEPLOY, *_AWAITED),
+    Way.PRESERVING: (WayPhase.DEPLOY, *_AWAITED),
+    Way.REBUILD: (WayPhase.REBUILD, *_AWAITED),
+    Way.SERVICE: (WayPhase.SERVICE, WayPhase.UNCORDON, *_AWAITED),
+    Way.REINSTALL: (WayPhase.DEPLOY, *_AWAITED),
 }
 
 
@@ -86,17 +106,19 @@ class Ways(ByFields):
         """Every server that is away for a while."""
         return frozenset((*self.reinstalled, *self.serviced))
 
+    def of(self, node: NodeName, usual: Way) -> Way:
+        """Return the way of a node; ``usual``: of one that is not interrupted."""
+        if node in self.reinstalled:
+            return Way.REINSTALL
+        return Way.SERVICE if node in self.serviced else usual
+
     def alike(self, nodes: Sequence[NodeName]) -> tuple[NodeName, ...]:
         """Return those of the nodes that have the same way as the first, in their order."""
         if not nodes or not self.interrupted:
             return tuple(nodes)
-        reinstalled, serviced = frozenset(self.reinstalled), frozenset(self.serviced)
-
-        def way(node: NodeName) -> tuple[bool, bool]:
-            return node in reinstalled, node in serviced
-
-        first = way(nodes[0])
-        return tuple(node for node in nodes if way(node) == first)
+        named = {Way.REINSTALL: self.reinstalled, Way.SERVICE: self.serviced}.get(self.of(nodes[0], Way.NEW))
+        alike = frozenset(nodes) - self.interrupted if named is None else frozenset(named)
+        return tuple(node for node in nodes if node in alike)
 
 
 NO_WAYS = Ways()

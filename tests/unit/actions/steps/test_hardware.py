@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from shipyard_api.actions.steps.hardware import Hardware
-from shipyard_api.actions.steps.rollout_messages import Answers, CompareHardware, Kind, PollJobs
+from shipyard_api.actions.steps.rollout_messages import Answers, CompareHardware, PollJobs
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed
@@ -15,6 +15,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.compare import Compared
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.ways import Way
 from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure
 from tests.unit.actions.steps import rollouts
 from tests.unit.actions.steps.instants import T0, at
@@ -60,9 +61,10 @@ def test_a_design_that_expects_nothing_asks_nothing_and_stores_nothing() -> None
     assert "hardware" not in str(state.to_json()["fixed"])
 
 
-@every_row([Kind.REBUILD, Kind.SERVICE])
-def test_what_runs_already_is_not_compared(kind: Kind) -> None:
-    assert isinstance(replace(GATED, kind=kind).decide(begun("fail"), T0), Act)
+@every_row([Way.REBUILD, Way.SERVICE])
+def test_what_runs_already_is_not_compared(way: Way) -> None:
+    gated = replace(GATED, way=way)
+    assert isinstance(gated.decide(gated.load_state(begun("fail").to_json()), T0), Act)
 
 
 def test_right_nodes_are_asked_for_once() -> None:

@@ -1,9 +1,10 @@
 """Late nodes of a rollout: when they are noticed, what is done with them once, and that none of it settles a node."""
 
+from dataclasses import replace
 from typing import Any
 
 from shipyard_api.actions.steps import late_nodes
-from shipyard_api.actions.steps.rollout_messages import Answers, Kind, Recover, Recovered
+from shipyard_api.actions.steps.rollout_messages import Answers, Recover, Recovered
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
@@ -14,6 +15,7 @@ from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.policy.lateness import ANY
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.rollout.ways import Way, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import Capabilities, JobId, Marker
 from shipyard_api.workflow.step import Folded, Look, PeerFailure
@@ -143,8 +145,12 @@ def test_a_node_is_late_only_by_an_answer_that_was_read_for_it() -> None:
 
 
 def test_a_service_is_never_late() -> None:
-    assert late_nodes.rule(sent(policy()), Kind.SERVICE) is None
-    assert late_nodes.rule(sent(policy()), Kind.REBUILD) is not None
+    state = poll(sent(policy()), at(1), running("j")).state
+    for way in Way:
+        state.usual = way
+        assert bool(late_nodes.over(state, late_nodes.rule(state), at(150))) is (way is not Way.SERVICE)
+    state.usual, state.inputs = Way.NEW, replace(state.inputs, ways=Ways(serviced=(N1, N2)))
+    assert late_nodes.over(state, late_nodes.rule(state), at(150)) == frozenset()
 
 
 def test_a_hold_is_placed_with_the_fact() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.job_watch import Submitted
-from shipyard_api.actions.steps.rollout_messages import Kind, Members, SelectMembers
+from shipyard_api.actions.steps.rollout_messages import Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.taking_down import TakesDown
 from shipyard_api.actions.steps.teardown.state import TeardownTask
@@ -18,7 +18,7 @@ from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.ways import Ways
+from shipyard_api.domain.rollout.ways import Way, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports.provisioner import JobId
@@ -65,11 +65,11 @@ def gathered(state: RolloutState, ended: str = "", *failed: str) -> tuple[Rollou
     return reread(folded.state), [item.id for item in folded.items]
 
 
-def sent(state: RolloutState) -> tuple[str, str, Kind]:
+def sent(state: RolloutState) -> tuple[str, str, Way]:
     decision = STEP.decide(state, T0)
     assert isinstance(decision, Act), decision
     move = decision.effect.move
-    return move.phase.value, " ".join(move.nodes), decision.effect.kind
+    return move.phase.value, " ".join(move.nodes), decision.effect.way
 
 
 def accepted(state: RolloutState, job: str, part: str = "") -> RolloutState:
@@ -109,7 +109,7 @@ def test_servers_are_drained_together_leave_one_by_one_and_are_prepared_by_the_s
     assert items == ["n1/destroy", "n2/destroy"]
     state, items = gathered(state, "n1/destroy n2/destroy")
     assert items == []
-    assert sent(state) == ("prepare", "n1 n2", Kind.DEPLOYMENT)
+    assert sent(state) == ("prepare", "n1 n2", Way.REINSTALL)
     state = accepted(state, "j1")
     assert isinstance(STEP.decide(state, T0), Look)
     state = reread(poll(state, at(30), ended("j1", "n1 n2")).state)
@@ -168,9 +168,9 @@ def test_servers_that_never_begin_are_left_with_an_older_specification() -> None
 
 def test_each_way_is_a_move_of_its_own() -> None:
     state = known({"a": "n1 n2 n3 n4"}, Ways(names("n3"), names("n2"), drain_timeout=60))
-    assert sent(state) == ("prepare", "n1 n4", Kind.DEPLOYMENT)
+    assert sent(state) == ("prepare", "n1 n4", Way.NEW)
     state = accepted(state, "j1")
-    assert sent(state) == ("prepare", "n2", Kind.SERVICE)
+    assert sent(state) == ("prepare", "n2", Way.SERVICE)
     state = accepted(state, "j2")
     assert STEP.decide(state, T0) == Gather(begins=True)
     state, items = gathered(state)
@@ -179,7 +179,7 @@ def test_each_way_is_a_move_of_its_own() -> None:
     look = STEP.watch(state, T0)  # what the engine polls meanwhile
     assert look
     operations = {job: work.operation.value for job, work in look.question.jobs.items()}
-    assert operations == {"j1": "prepare_nodes", "j2": "drain_nodes"}
+    assert (operations, look.question.drains) == ({"j1": "prepare_nodes"}, {"j2": names("n2")})
 
 
 def test_a_job_of_some_of_the_servers_that_were_taken_down_leaves_the_others_to_the_next() -> None:
