@@ -23,9 +23,10 @@ class ProvisionerLimits:
     operating system's. ``relabels``: it sets the labels of Kubernetes nodes itself.
     ``no_rebuild``: why it cannot install deployed machines again, as the end of a sentence; empty: it can.
     ``no_service``: the same of steps on machines that stay deployed; ``no_clean``: of steps on machines before their
-    deployment; ``no_power_cycle``: of switching a machine off and on while it works on it; ``no_retry``: of beginning
-    that work again. ``released_by_deploy``: its labels, in lower case, of machines that its preparation refuses for
-    ever and its deployment releases.
+    deployment; ``no_power_cycle``: of switching a machine off and on while it works on it; ``no_reboot``: of doing that
+    with machines that stay deployed, once for each job; ``no_retry``: of beginning work on a machine again.
+    ``released_by_deploy``: its labels, in lower case, of machines that its preparation refuses for ever and its
+    deployment releases.
     """
 
     system: str = "the provisioner"
@@ -39,6 +40,7 @@ class ProvisionerLimits:
     no_service: str = "it has no such operation"
     no_clean: str = "it has no such operation"
     no_power_cycle: str = "it has no such operation"
+    no_reboot: str = "it has no such operation"
     no_retry: str = "it has no such operation"
     released_by_deploy: frozenset[str] = frozenset()
 

@@ -33,10 +33,12 @@ Marker = NewType("Marker", str)
 
 
 class Operation(Enum):
-    """The operations of a provisioner; the values are Drydock's names for them, but for the last two.
+    """The operations of a provisioner; the values are Drydock's names for them, but for the last three.
 
     A rebuild installs the system disk of deployed nodes again, and leaves everything else as it is. A service runs
-    steps on deployed nodes, which stay deployed.
+    steps on deployed nodes, which stay deployed. A power cycle switches deployed nodes off, without asking their
+    operating system, and on again; it has succeeded once their power is on. A stop leaves no server off that it has
+    switched off.
     """
 
     VERIFY_SITE = "verify_site"
@@ -47,6 +49,7 @@ class Operation(Enum):
     RELABEL_NODES = "relabel_nodes"
     REBUILD_NODES = "rebuild_nodes"
     SERVICE_NODES = "service_nodes"
+    POWER_CYCLE_NODES = "power_cycle_nodes"
 
 
 class Wipe(Enum):
@@ -200,6 +203,7 @@ ORDER = (
     Operation.DEPLOY_NODES,
     Operation.REBUILD_NODES,
     Operation.SERVICE_NODES,
+    Operation.POWER_CYCLE_NODES,
 )
 """The order in which one action sends operations on a node, each once and only after the one before has succeeded."""
 

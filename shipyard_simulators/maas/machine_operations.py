@@ -69,6 +69,7 @@ def power_on(call: Call) -> Machine:
     machine, _ = call.editable(), call.form
     if machine.owner is None:
         raise conflict(f"Cannot start a machine that is in the '{machine.status.label}' state: it is not allocated.")
+    call.region.note(machine, call.now, "Powering on", _comment(call), user=call.account.name)
     plans.switch(call.region, machine, "on", call.now)
     return machine
 
@@ -78,6 +79,7 @@ def power_off(call: Call) -> Machine | None:
     machine, _ = call.editable(), call.form
     if machine.power_type in ("", "manual"):
         return None
+    call.region.note(machine, call.now, "Powering off", _comment(call), user=call.account.name)
     plans.silence(call.region, machine, call.now)
     plans.switch(call.region, machine, "off", call.now)
     return machine

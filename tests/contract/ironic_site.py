@@ -6,6 +6,7 @@ import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.error import HTTPError
@@ -87,6 +88,12 @@ class IronicSite(Site):
             return [
                 str(event["verb"]) for event in json.load(answer) if event.get("node") == name and event.get("verb")
             ]
+
+    def restarts(self, name: str) -> int:
+        with urllib.request.urlopen(f"{self.url}/simulator/log", timeout=PATIENCE) as answer:
+            events = [event for event in json.load(answer) if event.get("node") == name and "power_state" in event]
+        states = [event["power_state"] for event in events]
+        return list(pairwise(states)).count(("power off", "power on"))
 
     def before_effects(self, act: Callable[[], None]) -> bool:
         client = self.provisioner._client

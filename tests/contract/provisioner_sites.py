@@ -111,6 +111,10 @@ class Site:
         """Return what the peer's own record says was begun on a machine, in order; empty if it has no such record."""
         return []
 
+    def restarts(self, name: str) -> int:
+        """Return how often the machine was off and then on, by the peer's own record of its power."""
+        raise NotImplementedError
+
     def before_effects(self, act: Callable[[], None]) -> bool:
         """Act between each later listing of machines and what is done by it; return whether there are such listings."""
         return False
@@ -314,7 +318,7 @@ class MaasSite(Site):
 
     def jobs(self, operation: Operation) -> list[JobId]:
         told = f"Shipyard {operation.value} at "
-        tags = {name: text for name, text in self.client.tags().items() if not name.endswith("-begun")}
+        tags = {name: text for name, text in self.client.tags().items() if not name.endswith(("-begun", "-on"))}
         found = ((text, name) for name, text in tags.items() if text.startswith(told))
         return [JobId(name.removeprefix("shipyard-")) for _, name in sorted(found)]
 
@@ -325,6 +329,10 @@ class MaasSite(Site):
     def record(self, name: str) -> list[str]:
         """Return the statuses that the machine ever had."""
         return [str(status) for status in self.past(name)]
+
+    def restarts(self, name: str) -> int:
+        power = [(change["from"], change["to"]) for change in self.effects(name) if change["kind"] == "power"]
+        return power.count(("off", "on"))
 
     def effects(self, name: str) -> list[dict[str, Any]]:
         with urllib.request.urlopen(f"{self.url}/simulator/machines", timeout=PATIENCE) as answer:

@@ -203,9 +203,31 @@ def test_what_is_done_with_nodes_is_done_or_refused_as_the_limits_say(site: Site
     played(Operation.DEPLOY_NODES, refused=False)
     for _ in range(2):
         played(Operation.SERVICE_NODES, limits.no_service, steps=True)
+    played(Operation.POWER_CYCLE_NODES, limits.no_reboot)
     played(Operation.REBUILD_NODES, limits.no_rebuild)
     played(Operation.DESTROY_NODES, not limits.preserves_storage, wipe=Wipe.OS_DISK_ONLY)
     assert bool(site.jobs(Operation.DESTROY_NODES)) == limits.preserves_storage
+
+
+# Power-cycling
+
+
+def test_a_deployed_node_is_power_cycled_once_a_job_however_often_it_is_submitted(site: Site) -> None:
+    provisioner, mine, work = site.provisioner, marker(), site.work(Operation.POWER_CYCLE_NODES, "n1", "n2")
+    if provisioner.capabilities.limits.no_reboot:
+        with pytest.raises(Refused):
+            provisioner.submit(mine, work)
+        return
+    site.run(site.work(Operation.PREPARE_NODES, "n1"))
+    site.run(site.work(Operation.DEPLOY_NODES, "n1"))
+    before = site.restarts("n1")
+    for _ in range(3):
+        report = site.run(work, marker=mine)
+        assert (report.succeeded, report.failed) == (names("n1"), names("n2"))
+        assert "n2" in report.reasons[NodeName("n2")]
+        assert (site.restarts("n1"), site.restarts("n2")) == (before + 1, 0)
+    report = site.run(replace(work, nodes=(NodeName("n1"),)))
+    assert (report.ok, site.restarts("n1")) == (True, before + 2)
 
 
 # Stopping

@@ -154,6 +154,8 @@ class FakeProvisioner:
             raise Refused(self.name, "submit", self.capabilities.limits.no_rebuild, marker=marker)
         if work.operation is Operation.SERVICE_NODES:
             raise Refused(self.name, "submit", self.capabilities.limits.no_service, marker=marker)
+        if work.operation is Operation.POWER_CYCLE_NODES and self.capabilities.limits.no_reboot:
+            raise Refused(self.name, "submit", self.capabilities.limits.no_reboot, marker=marker)
         if work.operation is Operation.PREPARE_NODES and work.steps:
             raise Refused(self.name, "submit", self.capabilities.limits.no_clean, marker=marker)
         job = JobId(f"job-{len(self.submissions) + 1}")

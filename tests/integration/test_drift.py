@@ -154,7 +154,7 @@ class Hands:
         call("PUT", f"{self.world.peer.url}/simulator/nodes/{node}/firmware", versions)
 
     def power_off(self, node: str) -> None:
-        self.world.provisioner._client.power_off(node)  # type: ignore[attr-defined]
+        self.world.provisioner._client.power(node, "power off")  # type: ignore[attr-defined]
 
     def remove(self, node: str) -> None:
         self.ironic(node, "deleted")

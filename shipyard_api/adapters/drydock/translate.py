@@ -131,6 +131,8 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
         raise refuse(f"Drydock cannot rebuild machines: {LIMITS.no_rebuild}")
     if work.operation is Operation.SERVICE_NODES:
         raise refuse(f"Drydock runs no steps on deployed machines: {LIMITS.no_service}")
+    if work.operation is Operation.POWER_CYCLE_NODES:
+        raise refuse(f"Drydock cannot power-cycle deployed machines: {LIMITS.no_reboot}")
     if work.steps:
         raise refuse(f"Drydock runs no deploy steps: {WHY_NO_STEPS}")
     if work.operation not in NODE_OPERATIONS:

@@ -188,15 +188,8 @@ class IronicClient:
         """Start a state transition of a node; its outcome shows later."""
         return self._change("PUT", f"v1/nodes/{segment(node)}/states/provision", body)
 
-    def power_off(self, node: str) -> Reply:
-        """Power off a node."""
-        return self._power(node, "power off")
-
-    def reboot(self, node: str) -> Reply:
-        """Power off a node, hard, and power it on."""
-        return self._power(node, "rebooting")
-
-    def _power(self, node: str, target: str) -> Reply:
+    def power(self, node: str, target: str) -> Reply:
+        """Change the power of a node: ``power off`` and ``rebooting`` do not wait for its operating system."""
         return self._change("PUT", f"v1/nodes/{segment(node)}/states/power", {"target": target})
 
     def end_maintenance(self, node: str) -> Reply:

@@ -27,6 +27,7 @@ class Verb(Enum):
     ABORT = "abort"
     END_MAINTENANCE = "end maintenance"
     POWER_OFF = "power off"
+    POWER_ON = "power on"
     REMOVE = "remove"
     PUT_BACK = "put back"  # restores the fields changed for the job
     NOTE = "note"  # only writes our mark
@@ -122,9 +123,15 @@ def decide(node: Node | None, name: NodeName, job: Job) -> Decision:
     decision = _again(node, job) or _TABLES[job.operation](node, job)
     if isinstance(decision, Do) and decision.verb in _PROTECTED and node.protected:
         return Failed(f"{name} is protected in Ironic")
-    if isinstance(decision, Do) and job.stopped:
+    if isinstance(decision, Do) and job.stopped and not _was_switched_off(node, job, decision.verb):
         return Failed(f"{name} was left {node.state} because the work was stopped")
     return decision
+
+
+def _was_switched_off(node: Node, job: Job, verb: Verb) -> bool:
+    """Return whether the verb ends a power cycle that has begun: a stop leaves no server off."""
+    mark = node.marked(job.marker, job.operation)
+    return verb is Verb.POWER_ON and mark is not None and Verb.POWER_OFF.value in mark.tried
 
 
 def begins_again(node: Node, job: Job) -> bool:
@@ -271,6 +278,28 @@ def _service(node: Node, job: Job) -> Decision:
     return Failed(error_of(node) if node.state == "service failed" else _wrong_state(node))
 
 
+def _power_cycle(node: Node, job: Job) -> Decision:
+    """Off and then on, once only: a node that is on is cycled if the mark says that it was switched on for the job.
+
+    Ironic's one request for both leaves no trace until its end, so a lost one could not be told from one that is done.
+    """
+    if why := _excluded(node, job) or _in_maintenance(node):
+        return Failed(why)
+    if not node.ours:
+        return Failed(f"{node.name} is {node.state}, and not deployed by Shipyard: it is not power-cycled")
+    if node.state != "active":
+        return Failed(_wrong_state(node))
+    mark = node.marked(job.marker, job.operation)
+    is_switched_on = mark is not None and Verb.POWER_ON.value in mark.tried
+    if node.power_target:
+        return Waiting(f"its power changes to {node.power_target}")
+    if is_switched_on and node.power == "power on":
+        return Done()
+    if is_switched_on and node.last_error:
+        return Failed(f"{error_of(node)}; it could not be powered on")
+    return Do(Verb.POWER_ON) if is_switched_on or node.power == "power off" else _powered_off(node, job)
+
+
 def _deployed(node: Node, job: Job) -> Decision:
     """Return the decision on a deployment, which waits for its end: only then can the mark record a dropped step, and
     without that record the next report would call it a success.
@@ -334,6 +363,7 @@ _TABLES = {
     Operation.DESTROY_NODES: _destroy,
     Operation.REBUILD_NODES: _rebuild,
     Operation.SERVICE_NODES: _service,
+    Operation.POWER_CYCLE_NODES: _power_cycle,
 }
 
 

@@ -102,7 +102,7 @@ class Transitions:
         if why := not_at_work(self._now(name), name, job):
             return why
         try:
-            reply = self._unlocked(lambda: self._client.reboot(name))
+            reply = self._unlocked(lambda: self._client.power(name, "rebooting"))
         except Unavailable as error:
             if error.sent:
                 return ""
@@ -133,7 +133,8 @@ class Transitions:
             },
             Verb.ABORT: lambda: provision(interruption(node, job, self._client.version()) or Verb.ABORT)(),
             Verb.END_MAINTENANCE: lambda: self._client.end_maintenance(node.uuid),
-            Verb.POWER_OFF: lambda: self._client.power_off(node.uuid),
+            Verb.POWER_OFF: lambda: self._client.power(node.uuid, "power off"),
+            Verb.POWER_ON: lambda: self._client.power(node.uuid, "power on"),
             Verb.REMOVE: lambda: self._client.remove(node.uuid),
         }
 

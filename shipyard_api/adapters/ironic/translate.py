@@ -62,6 +62,7 @@ LIMITS = ProvisionerLimits(
     no_service="",
     no_clean="",
     no_power_cycle="",
+    no_reboot="",
     no_retry="",
 )
 

@@ -63,6 +63,8 @@ class Verb(Enum):
     ERASE = "erased and released"
     ABORT = "aborted"
     POWER_OFF = "powered off"
+    SWITCH_OFF = "switched off, to be switched on again"
+    SWITCH_ON = "switched on"
     DELETE = "removed from MAAS"
 
 
@@ -73,6 +75,8 @@ TRACES: Mapping[Verb, tuple[str, ...]] = {
     Verb.DEPLOY: ("deploy",),
     Verb.RELEASE: ("release", "releasing", "eras"),
     Verb.ERASE: ("release", "releasing", "eras"),
+    Verb.SWITCH_OFF: ("powering off", "powering down", "power off"),
+    Verb.SWITCH_ON: ("powering on", "powering up", "power on"),
 }
 
 
@@ -104,13 +108,16 @@ class Machine:
 class History:
     """The tags of the job. ``claimed``: on the machine, so its failure is the job's own. ``stopped``: the job was
     aborted and starts nothing any more. ``wants_scripts``: a template asks for commissioning scripts, which
-    ``started_scripts`` once.
+    ``started_scripts`` once. ``begun``: an operation that must not be repeated was about to begin on it;
+    ``switches_on``: that of switching it on.
     """
 
     claimed: bool = False
     stopped: bool = False
     wants_scripts: bool = False
     started_scripts: bool = False
+    begun: bool = False
+    switches_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +180,16 @@ def decide(
         decision = _prepare(machine, owner, history, rules)
     elif operation is Operation.DEPLOY_NODES:
         decision = _deploy(machine, owner, history)
+    elif operation is Operation.POWER_CYCLE_NODES:
+        decision = _power_cycle(machine, owner, history)
     else:
         decision = _destroy(machine, owner, history, rules, wipe)
     if decision.verb is None:
         return decision
     if machine.locked:
         return fail(f"it is {machine.label} and locked in MAAS, so it cannot be {decision.verb.value}")
-    if history.stopped:
+    ends_power_cycle = decision.verb is Verb.SWITCH_ON and history.begun  # a stop leaves no server off
+    if history.stopped and not ends_power_cycle:
         return fail(f"the job was stopped; it is {machine.label} and has not been {decision.verb.value}")
     return decision
 
@@ -220,6 +230,19 @@ def _deploy(machine: Machine, owner: Owner, history: History) -> Decision:
     if owner is Owner.US and status == Status.DEPLOYED:
         return DONE
     return fail(f"it is {machine.label}")
+
+
+def _power_cycle(machine: Machine, owner: Owner, history: History) -> Decision:
+    """Off and then on: MAAS has no request for both, and its drivers restart a machine that is on if asked for on."""
+    if owner is not Owner.US or machine.status != Status.DEPLOYED:
+        return fail(f"it is {machine.label}, and not deployed by Shipyard")
+    if history.switches_on and machine.power == "on":
+        return DONE
+    if history.claimed and machine.power == "error":
+        return fail(f"it is {machine.label}, and its power could not be switched {'on' * history.switches_on or 'off'}")
+    if history.switches_on or machine.power == "off":
+        return start(Verb.SWITCH_ON)
+    return WAIT if history.claimed else start(Verb.SWITCH_OFF)
 
 
 def _destroy(machine: Machine, owner: Owner, history: History, rules: Rules, wipe: Wipe) -> Decision:

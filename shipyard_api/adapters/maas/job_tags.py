@@ -19,6 +19,7 @@ MOST_UNERASED = 50  # nodes named in the record of a job
 _STOPPED = "-stopped"
 _SCRIPTS = "-scripts"
 _BEGUN = "-begun"
+_ON = "-on"
 
 _TAG_TEXT = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _RECORD = re.compile(
@@ -44,7 +45,7 @@ class Record:
 
 def job_tag(job: str) -> str:
     """Return the tag of a job, which marks the machines that it has claimed."""
-    kept = _TAG_TEXT.fullmatch(job) and not job.endswith((_STOPPED, _SCRIPTS, _BEGUN))
+    kept = _TAG_TEXT.fullmatch(job) and not job.endswith((_STOPPED, _SCRIPTS, _BEGUN, _ON))
     return PREFIX + (job if kept else hashlib.sha256(job.encode()).hexdigest()[:40])
 
 
@@ -61,6 +62,11 @@ def scripts_tag(job: str) -> str:
 def begun_tag(job: str) -> str:
     """Return the tag that a job sets on a machine before the operation, so that none is sent twice."""
     return job_tag(job) + _BEGUN
+
+
+def on_tag(job: str) -> str:
+    """Return the tag that a power cycle sets on a machine before it switches it on."""
+    return job_tag(job) + _ON
 
 
 def record_text(work: Work, at: datetime, unerased: Sequence[str] = (), *, newest: int | None = None) -> str:
@@ -106,7 +112,7 @@ def fingerprint(work: Work) -> str:
 
 def stale_tags(tags: Mapping[str, str], *, before: datetime, spared: JobId) -> list[str]:
     """Return the tags of jobs that were submitted or aborted before a time, oldest first."""
-    kept = {job_tag(spared), stop_tag(spared), scripts_tag(spared), begun_tag(spared)}
+    kept = {job_tag(spared), stop_tag(spared), scripts_tag(spared), begun_tag(spared), on_tag(spared)}
     records = ((name, read_record(comment)) for name, comment in tags.items() if name.startswith(PREFIX))
     old = [(record.at, name) for name, record in records if record and record.at < before and name not in kept]
     return [name for _, name in sorted(old)]

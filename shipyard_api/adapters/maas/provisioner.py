@@ -234,10 +234,18 @@ class MaasProvisioner:
         raise Refused(self.name, "power_cycle", translate.LIMITS.no_power_cycle)
 
     def _pass(self, job: JobId, work: Work, tags: Mapping[str, str], newest: int | None) -> ReconcilePass:
-        stopped, marks = job_tags.stop_tag(job) in tags, job_tags.begun_tag(job) in tags
-        comment = "" if marks else job_tags.record_text(work, self._now(), newest=newest)
-        relatives = job_tags.of_the_action(job, tags)
-        return ReconcilePass(self._client, self._options, self._user(), job, work, stopped, newest, comment, relatives)
+        return ReconcilePass(
+            self._client,
+            self._options,
+            self._user(),
+            job,
+            work,
+            stopped=job_tags.stop_tag(job) in tags,
+            newest=newest,
+            comment=job_tags.record_text(work, self._now(), newest=newest),
+            tags=tags,
+            relatives=job_tags.of_the_action(job, tags),
+        )
 
     def _user(self) -> str:
         """Return the user of the API key. Asked once: a key belongs to one user for life."""

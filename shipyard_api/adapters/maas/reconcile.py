@@ -7,7 +7,7 @@ operation arrived and ended while no worker was there; so a crash between the tw
 """
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -36,7 +36,7 @@ from .decisions import (
     decide_missing,
     fail,
 )
-from .job_tags import Record, begun_tag, job_tag, scripts_tag
+from .job_tags import Record, begun_tag, job_tag, on_tag, scripts_tag
 from .translate import MachineOptions, hostname, read_machine, request
 
 ERASES_ALWAYS = "enable_disk_erasing_on_release"
@@ -74,7 +74,8 @@ class ReconcilePass:
     ``newest``: MAAS's newest event before the job began anything (None: a job of an earlier version, which marks no
     machine beforehand). ``relatives``: the other jobs of the job's action. Their records may be lost, so a machine with
     the tag of one that has the same operation is also this job's, and one with the tag of a later operation has
-    succeeded. ``comment``: of the tag of begun machines, if MAAS does not have that tag yet.
+    succeeded. ``comment``: of a tag for machines on which an operation is about to begin; ``tags``: those that MAAS
+    has.
 
     Each machine is read once more just before an operation on it. One that is no longer as it was listed is left to the
     next pass: it may have been deployed again since.
@@ -88,6 +89,7 @@ class ReconcilePass:
     stopped: bool = False
     newest: int | None = None
     comment: str = ""
+    tags: Collection[str] = ()
     relatives: Mapping[JobId, Record] = field(default_factory=dict)
     hostnames: frozenset[str] = field(init=False)
 
@@ -116,13 +118,9 @@ class ReconcilePass:
         may_release = self._may_release(starts)
         for node, observation in starts[self.options.starts :]:
             after[node] = replace(observation, decision=WAIT)
-        self._mark_begun(
-            [
-                observation.machine
-                for _, observation in starts[: self.options.starts]
-                if observation.decision.verb in TRACES
-            ]
-        )
+        sent = [observation for _, observation in starts[: self.options.starts]]
+        self._mark(begun_tag(self.job), [entry.machine for entry in sent if entry.decision.verb in TRACES])
+        self._mark(on_tag(self.job), [entry.machine for entry in sent if entry.decision.verb is Verb.SWITCH_ON])
         after |= self._each(starts[: self.options.starts], may_release)
         self._tag(after)
         return after
@@ -188,6 +186,8 @@ class ReconcilePass:
             return node, observation
         if verb is Verb.RUN_SCRIPTS:
             return node, replace(observation, decision=WAIT, ran_scripts=True)
+        if verb is Verb.SWITCH_ON:
+            return node, replace(observation, decision=WAIT, claimed=True)
         again = self._decide(machine, claimed=True)
         if again.verb is verb:
             again = fail(f"it was {verb.value} by this job and is {machine.label} again")
@@ -305,6 +305,8 @@ class ReconcilePass:
             stopped=self.stopped,
             wants_scripts=deploy_steps.form_of(self._steps(machine), deploy_steps.SCRIPTS) is not None,
             started_scripts=scripts_tag(self.job) in machine.tags,
+            begun=any(begun_tag(job) in machine.tags for job in self._same_operation()),
+            switches_on=any(on_tag(job) in machine.tags for job in self._same_operation()),
         )
         owner = self._owner(machine)
         rules = self.options.rules
@@ -346,12 +348,14 @@ class ReconcilePass:
         if new and not self.stopped:
             self.client.tag_machines(tag, new, marker=self.job)
 
-    def _mark_begun(self, machines: Sequence[Machine | None]) -> None:
-        if self.newest is None or not machines:
+    def _mark(self, tag: str, machines: Sequence[Machine | None]) -> None:
+        """Tag machines before an operation on them."""
+        new = [machine.system_id for machine in machines if machine and tag not in machine.tags]
+        if self.newest is None or not new:
             return
-        if self.comment:
-            self.client.create_tag(begun_tag(self.job), self.comment, marker=self.job)
-        self._tag_machines(begun_tag(self.job), machines)
+        if tag not in self.tags:
+            self.client.create_tag(tag, self.comment, marker=self.job)
+        self.client.tag_machines(tag, new, marker=self.job)
 
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max_workers=self.options.threads, thread_name_prefix="maas")

@@ -33,6 +33,7 @@ LIMITS = ProvisionerLimits(
     ignores_case=True,
     no_rebuild="it deploys only released machines; with preserve-local-storage=true they are released unerased",
     no_power_cycle="its API can only power machines off and, after that, on",
+    no_reboot="",
     no_retry="Shipyard keeps no record on its machines of how often work was begun",
     no_service="its scripts run only in the commissioning of machines that are not deployed",
 )
@@ -51,6 +52,8 @@ _OPERATIONS: Mapping[Verb, str] = {
     Verb.ERASE: "release",
     Verb.ABORT: "abort",
     Verb.POWER_OFF: "power_off",
+    Verb.SWITCH_OFF: "power_off",
+    Verb.SWITCH_ON: "power_on",
 }
 
 

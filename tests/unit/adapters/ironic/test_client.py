@@ -188,8 +188,8 @@ def test_every_change_has_its_request(ironic: Peer) -> None:
     routes = {
         "PATCH /v1/nodes/u": lambda asking: asking.patch("u", [{"op": "add"}]),
         "PUT /v1/nodes/u/states/provision": lambda asking: asking.provision("u", {"target": "provide"}),
-        "PUT /v1/nodes/u/states/power": lambda asking: asking.power_off("u"),
-        "PUT /v1/nodes/v/states/power": lambda asking: asking.reboot("v"),
+        "PUT /v1/nodes/u/states/power": lambda asking: asking.power("u", "power off"),
+        "PUT /v1/nodes/v/states/power": lambda asking: asking.power("v", "rebooting"),
         "DELETE /v1/nodes/u/maintenance": lambda asking: asking.end_maintenance("u"),
         "DELETE /v1/nodes/u": lambda asking: asking.remove("u"),
     }
@@ -215,7 +215,7 @@ CHANGES: dict[str, Callable[[IronicClient], Reply]] = {
     "PATCH /v1/nodes/n1": lambda asking: asking.patch("n1", []),
     "DELETE /v1/nodes/n1": lambda asking: asking.remove("n1"),
     "PUT /v1/nodes/n1/states/provision": lambda asking: asking.provision("n1", {}),
-    "PUT /v1/nodes/n1/states/power": lambda asking: asking.reboot("n1"),
+    "PUT /v1/nodes/n1/states/power": lambda asking: asking.power("n1", "rebooting"),
 }
 
 

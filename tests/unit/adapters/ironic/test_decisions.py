@@ -389,6 +389,39 @@ def test_a_node_of_ours_is_rebuilt_or_serviced_once(
     assert kind(decide(owned(state, EARLIER, mark), N1, job(operation))) == expected
 
 
+CYCLE = Operation.POWER_CYCLE_NODES
+OFF, ON = (Verb.POWER_OFF,), (Verb.POWER_OFF, Verb.POWER_ON)
+POWER: list[tuple[str, str, tuple[Verb, ...], dict[str, Any], object]] = [
+    ("active", "power on", (), {}, Verb.POWER_OFF),
+    ("active", "power on", OFF, {"power_target": "power off"}, Waiting),
+    ("active", "power on", OFF, {}, Verb.POWER_OFF),  # it never arrived
+    ("active", "power on", OFF, {"last_error": "no BMC"}, Failed),
+    ("active", "power off", OFF, {}, Verb.POWER_ON),
+    ("active", "power off", OFF, {"stopped": True}, Verb.POWER_ON),
+    ("active", "power off", ON, {"power_target": "power on"}, Waiting),
+    ("active", "power off", ON, {}, Verb.POWER_ON),  # it never arrived
+    ("active", "error", ON, {"last_error": "no BMC"}, Failed),
+    ("active", "power on", ON, {}, Done),
+    ("active", "power off", (), {}, Verb.POWER_ON),
+    ("active", "power on", (), {"stopped": True}, Failed),
+    ("active", "power on", (), {"maintenance": True}, Failed),
+    ("service wait", "power on", (), {}, Failed),
+    ("available", "power off", (), {}, Failed),
+]
+
+
+@every_row(POWER)
+def test_a_deployed_node_is_switched_off_and_on_once(
+    state: str, power: str, verbs: tuple[Verb, ...], values: dict[str, Any], expected: object
+) -> None:
+    """Power leaves the provision state as it is, so the mark, the power and its target are all there is."""
+    how = {"stopped": True} if values.get("stopped") else {}
+    values = {name: value for name, value in values.items() if name != "stopped"}
+    mark = tried(CYCLE, *verbs, claimed=EARLIER) if verbs else None
+    entry = replace(owned(state, EARLIER, mark, power=power), **{"last_error": "", **values})
+    assert kind(decide(entry, N1, job(CYCLE, **how))) == expected
+
+
 def of_action(action: str, operation: Operation, **effect: Any) -> str:
     return marker_of(action, operation.value, effect=effect)
 

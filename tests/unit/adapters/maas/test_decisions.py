@@ -124,6 +124,35 @@ class TestEachStatus:
         }
 
 
+ON = History(claimed=True, begun=True, switches_on=True)
+OFF_AGAIN, SWITCH_ON = start(Verb.SWITCH_OFF), start(Verb.SWITCH_ON)
+POWER: dict[str, tuple[Status, str, History, Expected]] = {
+    "at first": (Status.DEPLOYED, "on", History(), OFF_AGAIN),
+    "it never arrived": (Status.DEPLOYED, "on", History(begun=True), OFF_AGAIN),
+    "its power goes off": (Status.DEPLOYED, "on", History(begun=True, claimed=True), WAIT),
+    "no BMC": (Status.DEPLOYED, "error", History(begun=True, claimed=True), FAIL),
+    "off": (Status.DEPLOYED, "off", History(begun=True, claimed=True), SWITCH_ON),
+    "off, and stopped": (Status.DEPLOYED, "off", History(begun=True, claimed=True, stopped=True), SWITCH_ON),
+    "its power comes on": (Status.DEPLOYED, "off", ON, SWITCH_ON),  # its events say that it must not be sent again
+    "on again": (Status.DEPLOYED, "on", ON, DONE),
+    "no BMC any more": (Status.DEPLOYED, "error", ON, FAIL),
+    "off from the start": (Status.DEPLOYED, "off", History(), SWITCH_ON),
+    "stopped before": (Status.DEPLOYED, "on", History(stopped=True), FAIL),
+    "off, and stopped before": (Status.DEPLOYED, "off", History(stopped=True), FAIL),
+    "released meanwhile": (Status.READY, "off", ON, FAIL),
+}
+
+
+@every_row(POWER)
+def test_a_deployed_machine_is_switched_off_and_on_once(
+    status: Status, power: str, history: History, wanted: Expected
+) -> None:
+    found = decide(machine(status, power=power), Owner.US, history, Operation.POWER_CYCLE_NODES, Rules())
+    assert_is(found, wanted)
+    nobodys = decide(machine(status, power=power), Owner.NOBODY, history, Operation.POWER_CYCLE_NODES, Rules())
+    assert_is(nobodys, FAIL)
+
+
 SCRIPTS: dict[str, tuple[Status, History, Expected]] = {
     "they run first": (Status.READY, History(wants_scripts=True), start(Verb.RUN_SCRIPTS)),
     "they run": (Status.COMMISSIONING, History(wants_scripts=True), WAIT),
@@ -219,6 +248,10 @@ def test_what_cannot_be_erased_is_what_a_destroy_would_not_release(status: Statu
         (Verb.RELEASE, "User releasing node"),
         (Verb.RELEASE, "Disk erasing"),
         (Verb.ERASE, "User erasing disk"),
+        (Verb.SWITCH_OFF, "User powering down node"),
+        (Verb.SWITCH_OFF, "Powering off"),
+        (Verb.SWITCH_ON, "User powering up node"),
+        (Verb.SWITCH_ON, "Powering on"),
     ],
 )
 def test_an_event_of_its_kind_shows_that_an_operation_arrived(verb: Verb, event: str) -> None:
