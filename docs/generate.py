@@ -18,6 +18,7 @@ import yaml
 from api_page import api_page
 from architecture_page import architecture_page
 from cli_page import cli_page
+from entity_schemas import with_entities
 from hardware_page import hardware_page
 from impact_page import impact_page
 
@@ -285,7 +286,9 @@ def watch_image() -> str:
     return export_svg(action, groups, nodes, began + timedelta(seconds=42), f"shipyard watch {identity}")
 
 
+OPENAPI = ROOT / "schemas" / "openapi.yaml"
 PAGES: dict[str, Callable[[], str]] = {
+    "schemas/openapi.yaml": lambda: with_entities(OPENAPI.read_text(encoding="utf-8")),
     "etc/shipyard.conf.sample": settings_sample,
     "etc/policy.yaml": policy.sample,
     "docs/reference/settings.md": settings_page,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.parameters import nodes as names_of_nodes
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import single, text, whole_number, words
 from shipyard_api.api.http.threads import threaded

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from shipyard_api.api.airship.notes import shown as shown_notes
-from shipyard_api.api.airship.times import with_offset, without_zone, zulu
+from shipyard_api.api.airship.times import with_offset, without_zone
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.notes import Note

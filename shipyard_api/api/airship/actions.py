@@ -24,8 +24,9 @@ from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
 from shipyard_api.api.airship.statuses import messages
 from shipyard_api.api.airship.stored_plans import agreement
-from shipyard_api.api.airship.times import since, zulu
+from shipyard_api.api.airship.times import since
 from shipyard_api.api.airship.validations import entity as validation_entity
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, single

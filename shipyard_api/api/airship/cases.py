@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.domain.actions import ENDED
 from shipyard_api.domain.cases.case import Case
 from shipyard_api.domain.facts.cases import open_cases, why_unknown

@@ -1,15 +1,17 @@
 """Holds on nodes. Shipyard v1.0 has no such resource."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import falcon
 import falcon.asgi
 
 from shipyard_api.api.airship.errors import InvalidUntil
 from shipyard_api.api.airship.parameters import nodes
-from shipyard_api.api.airship.times import since, zulu
+from shipyard_api.api.airship.times import since
+from shipyard_api.api.entities import holds as entities
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.errors import SchemaViolated
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
@@ -40,7 +42,7 @@ class Holds:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the active holds in order of node; with ``ended``, with the newest ones of all."""
         ended = bool(boolean(req, "ended", default=False))
-        resp.media = {"holds": [hold_entity(hold) for hold in self._holds.all(nodes(req, "node"), ended=ended)]}
+        resp.media = _listed(self._holds.all(nodes(req, "node"), ended=ended))
 
 
 class Hold:
@@ -58,12 +60,12 @@ class Hold:
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, hold_id: str) -> None:
         """Answer with the hold."""
-        resp.media = hold_entity(self._holds.one(hold_id))
+        resp.media = entities.Hold.of(self._holds.one(hold_id))
 
     @threaded
     def on_delete(self, req: falcon.Request, resp: falcon.Response, hold_id: str) -> None:
         """Release the hold and answer with it; a hold that has ended stays as it is."""
-        resp.media = hold_entity(self._holds.release(hold_id, req.context.caller))
+        resp.media = entities.Hold.of(self._holds.release(hold_id, req.context.caller))
 
 
 class NewHolds:
@@ -94,7 +96,7 @@ class NewHolds:
         placed = self._holds.place(node, kind, body["reason"].strip(), until, req.context.caller, hold_class)
         resp.status = falcon.HTTP_201
         resp.location = f"{req.root_path}/api/v1.0/holds/{placed.hold.id}"
-        resp.media = {**hold_entity(placed.hold), "under_way": list(placed.under_way)}
+        resp.media = entities.PlacedHold.of(placed.hold, under_way=list(placed.under_way))
 
 
 class Health:
@@ -121,7 +123,7 @@ class Health:
             _check_shown(body["reason"])
             hold_class = HoldClass(body.get("class", HoldClass.NO_DEPLOYMENT.value))
             holds = self._health.unhealthy(node, body["reason"].strip(), hold_class, caller)
-        resp.media = {"holds": [hold_entity(hold) for hold in holds]}
+        resp.media = _listed(holds)
 
 
 def _check_shown(reason: str) -> None:
@@ -145,17 +147,5 @@ def may_override(req: falcon.Request) -> bool:
     return may(req, FORCE_RULE)
 
 
-def hold_entity(hold: HoldRecord) -> dict[str, Any]:
-    """Return a hold as JSON."""
-    return {
-        "id": hold.id,
-        "node": hold.node,
-        "kind": hold.kind.value,
-        "class": hold.hold_class.value,
-        "reason": hold.reason,
-        "placed_by": hold.placed_by,
-        "placed_at": zulu(hold.placed_at),
-        "until": zulu(hold.until),
-        "released_by": hold.released_by,
-        "released_at": zulu(hold.released_at),
-    }
+def _listed(holds: Iterable[HoldRecord]) -> entities.HoldList:
+    return entities.HoldList([entities.Hold.of(hold) for hold in holds])

@@ -10,7 +10,7 @@ from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity, verdict
 from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.threads import threaded

@@ -5,18 +5,20 @@ from typing import Any, ClassVar
 
 import falcon
 import falcon.asgi
+from msgspec import to_builtins
 
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.deploy_steps import planned_entity
 from shipyard_api.api.airship.drain_plans import drain_plan_entity
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.explanations import lines_in
-from shipyard_api.api.airship.holds import hold_entity, may_override, may_pass_policy
+from shipyard_api.api.airship.holds import may_override, may_pass_policy
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.stored_plans import listed_entity, stored_entity
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.airship.times import with_offset
+from shipyard_api.api.entities.holds import Hold
 from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.errors import status_of
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
@@ -132,7 +134,7 @@ def plan_entity(plan: Plan) -> dict[str, Any]:
         "kept": list(plan.kept),
         "left_alone": list(plan.skipped),
         "changes": _changes(plan.changes) if plan.changes else None,
-        "held": [hold_entity(hold) for hold in plan.held],
+        "held": to_builtins([Hold.of(hold) for hold in plan.held]),
         "drains": [_drain(node, drain) for node, drain in plan.drains.items()],
         "deploy_steps": [planned_entity(planned) for planned in plan.deploy_steps],
         "clean_steps": [planned_entity(planned) for planned in plan.clean_steps],

@@ -4,11 +4,11 @@ Most answers repeat earlier ones: ended actions never change. One query returns 
 only actions with a new version are read and rendered again.
 """
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
+from shipyard_api.api.entities.entity import encoded
 from shipyard_api.domain.actions import ActionId
 
 # In bytes, in each process. The list of 10,000 actions takes some 25 MB at one verbosity.
@@ -49,7 +49,7 @@ class RenderedActions:
         version, entity = read(known[0] if known else "")
         if known is not None and entity is None:
             return known
-        body = _encoded(entity)
+        body = encoded(entity)
         self._keep([((action, version), body)], view)
         return version, body
 
@@ -84,7 +84,7 @@ class RenderedActions:
         rendered = self._find(versions, view)
         missing = [version for version, body in zip(versions, rendered, strict=True) if body is None]
         if missing:
-            new = {action: _encoded(entity) for action, entity in render([action for action, _ in missing])}
+            new = {action: encoded(entity) for action, entity in render([action for action, _ in missing])}
             self._keep([(version, new[version[0]]) for version in missing if version[0] in new], view)
             rendered = [
                 new.get(version[0]) if body is None else body for version, body in zip(versions, rendered, strict=True)
@@ -131,8 +131,3 @@ async def _pieces(bodies: Sequence[bytes]) -> AsyncIterator[bytes]:
         yield opening + b", ".join(bodies[start : start + BATCH])
         opening = b", "
     yield b"]" if bodies else b"[]"
-
-
-def _encoded(entity: object) -> bytes:
-    """Return what the framework's own handler of JSON would write."""
-    return json.dumps(entity, ensure_ascii=False).encode()

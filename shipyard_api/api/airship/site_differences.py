@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.cases import case_entity
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import words
 from shipyard_api.api.http.threads import threaded_peer

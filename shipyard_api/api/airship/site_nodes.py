@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_nodes import MOST, name_of_node, node_entity, phase_entity
-from shipyard_api.api.airship.holds import hold_entity
 from shipyard_api.api.airship.paging import marker
 from shipyard_api.api.airship.parameters import nodes as names_of_nodes
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.holds import Hold
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
 from shipyard_api.api.http.threads import threaded_peer
@@ -71,7 +71,7 @@ class SiteNode:
 
 
 def _latest(record: LastNodeRecord, designed: Collection[NodeName] | None) -> dict[str, Any]:
-    holds = [hold_entity(hold) for hold in record.holds]
+    holds = [Hold.of(hold) for hold in record.holds]
     in_design = None if designed is None else record.node.name in designed
     return {
         **node_entity(record.node),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from shipyard_api.api.airship.action_views import ShownStep, operator, seconds
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.domain.actions import StepId
 from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.usecases.actions.describe import ActionRun

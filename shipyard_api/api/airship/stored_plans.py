@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import is_empty, parse_json, read_json_body, single
 from shipyard_api.api.http.threads import answer_in_thread, threaded

@@ -7,7 +7,7 @@ import falcon
 
 from shipyard_api.api.airship.action_nodes import MOST, name_of_node
 from shipyard_api.api.airship.paging import marker
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, single, whole_number, words
 from shipyard_api.api.http.threads import threaded, threaded_peer

@@ -9,7 +9,6 @@ Where a process serves many sites, the work of one has at most half of the threa
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -19,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import falcon
 
+from shipyard_api.api.entities.entity import encoded
 from shipyard_api.observing.request_context import propagated, site
 
 P = ParamSpec("P")
@@ -137,4 +137,4 @@ def rendered(work: Callable[[], None], resp: falcon.Response) -> None:
     """Run the rest of a responder in this thread, and render its JSON."""
     work()
     if resp.media is not None:
-        resp.data = json.dumps(resp.media, ensure_ascii=False).encode()
+        resp.data = encoded(resp.media)

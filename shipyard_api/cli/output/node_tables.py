@@ -9,6 +9,7 @@ from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
+    as_entity,
     as_objects,
     counts_at,
     list_at,
@@ -79,6 +80,8 @@ def _impact(node: JsonObject) -> str:
 
 def node(text: str) -> Printout:
     """Return the node's state, and then what each action did with it, the newest first."""
+    from shipyard_api.api.entities.holds import Hold
+
     body = parse_object(text)
     about = [
         ("Name:", body.get("name")),
@@ -87,7 +90,7 @@ def node(text: str) -> Printout:
         *([("To Remove:", _removal(body))] if body.get("in_design") is False else []),
         *_late_rows(body),
         *_cordon_rows(body),
-        *(("Held:", held(hold)) for hold in objects_at(body, "holds")),
+        *(("Held:", held(hold)) for hold in as_entity(body.get("holds") or [], list[Hold])),
         *(
             ("Pending:", f"{work.get('phase')} by {work.get('action')} action/{work.get('action_id')}")
             for work in objects_at(body, "pending")

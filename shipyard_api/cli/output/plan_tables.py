@@ -10,6 +10,7 @@ from shipyard_api.cli.output.plan_tree import needs, tree
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
+    as_entity,
     as_objects,
     counts_at,
     list_at,
@@ -78,6 +79,8 @@ def _signature(signature: JsonObject) -> str:
 
 
 def _plan(plan: JsonObject) -> Printout:
+    from shipyard_api.api.entities.holds import Hold
+
     subject = (
         f"action/{plan['retry']}, again" if plan.get("retry") else str(plan.get("version") or _OLDER).replace("_", "-")
     )
@@ -90,7 +93,7 @@ def _plan(plan: JsonObject) -> Printout:
         ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
         ("Nodes:", _nodes(totals, skipped)),
         *_changes(object_at(plan, "changes")),
-        *(("Held:", f"node/{hold.get('node')}: {held(hold)}") for hold in objects_at(plan, "held")),
+        *(("Held:", f"node/{hold.node}: {held(hold)}") for hold in as_entity(plan.get("held") or [], list[Hold])),
         ("At Once:", _mode(object_at(plan, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
     ]

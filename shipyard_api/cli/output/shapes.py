@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from shipyard_api.cli.errors import ShapeError, UnreadableError
 
 JsonObject = Mapping[str, Any]
+Entity = TypeVar("Entity")
 
 
 def parse_json(text: str) -> Any:
@@ -15,6 +16,21 @@ def parse_json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UnreadableError("not JSON, or nested too deeply") from error
+
+
+def decode(text: str, kind: type[Entity]) -> Entity:
+    """Return the entity in a text. Raises UnreadableError, ShapeError."""
+    return as_entity(parse_json(text), kind)
+
+
+def as_entity(value: object, kind: type[Entity]) -> Entity:
+    """Return the entity in a value; fields that this release does not know are left out."""
+    from msgspec import ValidationError, convert
+
+    try:
+        return convert(value, kind)
+    except ValidationError as error:
+        raise ShapeError(str(error)) from error
 
 
 def parse_object(text: str) -> JsonObject:

@@ -1,0 +1,45 @@
+"""Types of the fields of entities: how the OpenAPI document describes them, and how records become them.
+
+Readers check none of the descriptions: a newer server may have words that an older command line does not know.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import Enum
+from operator import attrgetter
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+REFERENCE = "#/components/schemas/{name}"
+Write = Callable[[Any], object]
+"""Makes the value of a field from that of a record."""
+
+
+def zulu(moment: datetime | None) -> str | None:
+    """Return a moment in the form of ISO 8601 that clients of the engine know, ``2026-11-21T01:23:55.745506Z``."""
+    return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:-6]}Z" if moment else None
+
+
+def described(write: Write | None = None, **schema: object) -> Meta:
+    """Return a description by JSON Schema, and the function that makes the value from that of a record."""
+    return Meta(extra_json_schema=schema, extra={"write": write} if write else None)
+
+
+def component(name: str, write: Write | None = None, **schema: object) -> Meta:
+    """Return a description that is a component of the document; one without a schema is written there by hand."""
+    return described(write, **{"$ref": REFERENCE.format(name=name)}, **({"x-component": schema} if schema else {}))
+
+
+def one_of(words: type[Enum], **schema: object) -> Meta:
+    """Return the description of a word on the wire."""
+    return described(attrgetter("value"), enum=values(words), **schema)
+
+
+def values(words: type[Enum]) -> list[str]:
+    """Return the words of an enumeration, in its order."""
+    return [word.value for word in words]
+
+
+Ulid = Annotated[str, component("Ulid")]
+Zulu = Annotated[str, component("Zulu", zulu)]

@@ -1,0 +1,37 @@
+"""An entity is filled from a record by the names of its fields, and read from the answers of other releases."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from shipyard_api.api.entities.holds import Hold, HoldList
+from shipyard_api.domain import holds
+from shipyard_api.domain.nodes import NodeName
+
+AT = datetime(2026, 11, 21, 1, 23, 55, tzinfo=UTC)
+RECORD = holds.Hold(holds.HoldId("01M7"), NodeName("n1"), holds.HoldKind.LATE, "slow", "shipyard", AT, until=AT)
+WRITTEN = {
+    "id": "01M7",
+    "node": "n1",
+    "kind": "late",
+    "class": "all",
+    "reason": "slow",
+    "placed_by": "shipyard",
+    "placed_at": "2026-11-21T01:23:55.000000Z",
+    "until": "2026-11-21T01:23:55.000000Z",
+    "released_by": None,
+    "released_at": None,
+}
+
+
+def test_an_entity_is_filled_from_a_record() -> None:
+    assert msgspec.to_builtins(Hold.of(RECORD)) == WRITTEN
+    assert list(msgspec.to_builtins(Hold.of(RECORD))) == list(WRITTEN)
+    assert Hold.of(RECORD, reason="other").reason == "other"
+
+
+def test_answers_of_older_and_newer_servers_are_read() -> None:
+    older = {name: value for name, value in WRITTEN.items() if name != "class"}
+    newer = WRITTEN | {"kind": "a new word", "a_new_field": 1}
+    read = msgspec.convert({"holds": [older, newer]}, HoldList).holds
+    assert [(hold.kind, hold.hold_class) for hold in read] == [("late", "all"), ("a new word", "all")]
