@@ -1,8 +1,7 @@
 """A database that loses the end of its history: it is copied, and the copy used in its place.
 
 The copy knows nothing of what was done meanwhile, as after a fail-over to an asynchronous standby, or with a restored
-dump. Without a ``sign`` it has the identity of the one that it replaces: a base backup or a snapshot that is started
-plainly, a copy of the directory, the old primary.
+dump. ``Loss`` says what it shows of that.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import itertools
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from random import Random
 from typing import Any
 
@@ -18,6 +18,8 @@ import psycopg2
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED
+from shipyard_api.domain.histories import Position
+from shipyard_api.storage import histories
 from shipyard_api.storage.unit_of_work import connect
 from tests.one_action import seconds_until_due
 from tests.redeploy_world import RedeployWorld
@@ -27,6 +29,17 @@ from tests.torture.judge import breaches
 from tests.world import SETTLE
 
 _numbers = itertools.count(1)
+_FAR = 1 << 48  # bytes of the write-ahead log: more than any server of a test writes
+
+
+class Loss(Enum):
+    """How the end of a history is lost; the value says what is used in its place."""
+
+    DUMP = "a dump in a database of its own"
+    BASE = "a base backup, started plainly"
+    COPY = "a copy of the stopped directory"
+    BACK = "the old primary"
+    CLEAN = "a dump in the living database"
 
 
 def copied(url: str) -> str:
@@ -90,7 +103,7 @@ def deliver(world: Any, history: TorturedHistory | None = None) -> bool:
     return not ended
 
 
-def lose(world: Any, dice: Random, copies: list[str], history: TorturedHistory, *, sign: bool) -> str:
+def lose(world: Any, dice: Random, copies: list[str], history: TorturedHistory, loss: Loss, *, living: bool) -> str:
     """Play to a checkpoint, and then some turns that are lost; return what was done."""
     kept = sum(1 for _ in range(dice.randint(0, 12)) if deliver(world, history))
     keep(world, copies)
@@ -98,7 +111,7 @@ def lose(world: Any, dice: Random, copies: list[str], history: TorturedHistory, 
     lost = sum(1 for _ in range(dice.randint(0, 30)) if deliver(world, history))
     world.clock.advance(0.001)  # the loss has a time of its own, after what was read before it
     history.losing()
-    forget(world, copies, sign=sign)
+    forget(world, copies, loss, living=living)
     history.moved(_engine(world))
     history.restored(numbers)
     ahead = dice.choice((0, 0, 3600, -3600))
@@ -118,13 +131,10 @@ def keep(world: Any, copies: list[str]) -> None:
     copies.append(copied(world.url))
 
 
-def forget(world: Any, copies: list[str], *, sign: bool = True) -> None:
-    """Go on with the last copy."""
+def forget(world: Any, copies: list[str], loss: Loss = Loss.DUMP, *, living: bool = True) -> None:
+    """Go on with the last copy. ``living``: whether the process that worked with the lost end goes on, too."""
     world.url = copies[-1]
-    if not sign:
-        with closing(psycopg2.connect(world.url)) as connection, connection, connection.cursor() as cursor:
-            own = "(SELECT oid FROM pg_database WHERE datname = current_database())"
-            cursor.execute(f"UPDATE histories SET database = {own}, relation = pg_relation_filenode('actions')")
+    _disguise(world.url, loss, living=living)
     if isinstance(world, SoftwareWorld):
         world.engine.dispose()
         world.engine = connect(world.url, pool_size=3)
@@ -135,13 +145,34 @@ def forget(world: Any, copies: list[str], *, sign: bool = True) -> None:
             connection.execute(sa.text(f"UPDATE {table} SET {column} = :start WHERE {column} > :now"), values)
 
 
-def play(world: Any, dice: Random, copies: list[str], *, sign: bool = True) -> str:
+def _disguise(url: str, loss: Loss, *, living: bool) -> None:
+    """Let the copy, and what this process remembers, show what they would after such a loss."""
+    if loss is Loss.DUMP:
+        return  # it is another database
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        own = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+        table = "pg_relation_filenode('actions')::bigint" + (" + 1" if loss is Loss.CLEAN else "")
+        # The server of a copy was started after the last look of whoever used the original.
+        cursor.execute(
+            f"UPDATE histories SET database = {own}, relation = {table}, "
+            "noticed_at = pg_postmaster_start_time() - interval '1 hour'"
+        )
+    for system, seen in [*histories.HIGHEST.items()]:
+        if not living:
+            del histories.HIGHEST[system]
+        elif loss is Loss.BACK:
+            histories.HIGHEST[system] = Position(seen.timeline + 1, seen.place)
+        elif loss is not Loss.CLEAN:
+            histories.HIGHEST[system] = Position(seen.timeline, seen.place + _FAR)
+
+
+def play(world: Any, dice: Random, copies: list[str], loss: Loss = Loss.DUMP, *, living: bool = True) -> str:
     """Lose the end of the history once or twice, and go on to the end; return what was done.
 
     Anyone's checker judges the history of the run, unless its database came to have another time than its peers.
     """
     history = TorturedHistory(_engine(world), world.clock)
-    said = "; ".join(lose(world, dice, copies, history, sign=sign) for _ in range(dice.choice((1, 1, 1, 2))))
+    said = "; ".join(lose(world, dice, copies, history, loss, living=living) for _ in range(dice.choice((1, 1, 1, 2))))
     for _ in range(800):
         if not deliver(world, history):
             if not isinstance(world.clock, Shifted):
