@@ -202,7 +202,7 @@ class PlanAction:
         inputs = _inputs(case, design.inputs, software)
         deployed = self._deployed(case, groups, design.inputs, complete=complete)
         skipped = {node for planned in groups for node in planned.members}.intersection(deployed or ())
-        digests = self._software_digests(case, skipped, software)
+        changes = self._changes(case, revision, deployed, skipped, software)
         skipped -= _ways(case).interrupted
         definition = None if case.refusal else self.definitions.get(name)
         missing = without_graph(definition, inputs) if definition else ()
@@ -222,7 +222,7 @@ class PlanAction:
             inputs=inputs,
             frozen=frozen,
             design=self._design(case.revision or revision),
-            changes=self._changes(case, revision, deployed, digests),
+            changes=changes,
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -303,21 +303,23 @@ class PlanAction:
         case: Case,
         revision: Revision | None,
         deployed: Collection[NodeName] | None,
-        software: Mapping[NodeName, str],
+        skipped: Collection[NodeName],
+        software: SoftwarePlan | None,
     ) -> DesignChanges | None:
         if case.action.name not in ACTIONS.of_the_site or revision is None:
             return None
         steps = case.steps.chosen
         services = not self.check.rules.limits.no_service
         specifications = self.check.plan_steps.specifications
-        return design_changes(specifications, revision, steps, deployed, services=services, software=software)
+        digests = self._software_digests(case, skipped, software)
+        return design_changes(specifications, revision, steps, deployed, services=services, software=digests)
 
     def _software_digests(
         self, case: Case, nodes: Collection[NodeName], software: SoftwarePlan | None
     ) -> Mapping[NodeName, str]:
         """Return the digests of the tasks that would run: empty for those of the nodes that have none."""
         written = case.parameters.software
-        if not (ACTIONS[case.action.name].runs_tasks and is_whole(written)):
+        if not is_whole(written):
             return {}
         every, fingerprint = () if written else nodes, self.rendered.fingerprint
         if software is None:  # the site has no task graph
