@@ -28,6 +28,7 @@ TEXTS = {
     "a case opens": f"{RACK.sentence} Next: {RACK.command}. Nodes: n1, n2",
     "a case changes": f"{RACK.sentence} Next: {RACK.command}. Nodes: n1, n2",
     "a case closes": "no longer: Rack r1.",
+    "no case can be looked for": "what failed or late nodes have in common is not known: no answer",
     "the policy stops nodes": "budget racks of rack r1: 2 nodes are lost; 7 nodes are not sent",
     "an effect is intended": "attempt 2, marker m-1: v: 1; group: a; nodes: n1",
     "a peer does not answer": "attempt 1: answered 503; asking again in 2.5 s",

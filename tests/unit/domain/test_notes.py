@@ -90,6 +90,9 @@ OF_SAMPLES: dict[str, list[tuple[int, str, str, str]]] = {
     ],
     "a case opens": [(1, STEP, "Case Opened", RACK.sentence)],
     "a case closes": [(2, STEP, "Case Closed", "Rack r1.")],
+    "no case can be looked for": [
+        (1, STEP, "Cases Unknown", "what failed or late nodes have in common is not known: no answer")
+    ],
     "a finding": [(1, "DD1001", "Finding", "Drydock Error: no such network")],
 }  # fmt: skip
 PREPARED = {"group": "a", "phase": "prepare", "batch": 1}

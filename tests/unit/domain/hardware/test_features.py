@@ -29,4 +29,4 @@ def test_the_features_of_a_server(seen: SeenHardware, expected: dict[str, object
 
 def test_each_feature_with_its_nodes() -> None:
     known = {N1: {"model": "R740"}, N2: {"model": "R640", "firmware": "2.1"}}
-    assert by_feature([N1, N2, NodeName("n3")], known) == {"model": {N1: "R740", N2: "R640"}, "firmware": {N2: "2.1"}}
+    assert by_feature(known) == {"model": {N1: "R740", N2: "R640"}, "firmware": {N2: "2.1"}}
