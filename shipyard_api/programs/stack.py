@@ -140,9 +140,11 @@ def up(
     given = {} if temporary else given_settings(os.environ, provisioner, kubernetes=kubernetes)
     if given:
         refuse_unusable(options, given)
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt = Interrupt()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, interrupt)
     with contextlib.suppress(KeyboardInterrupt):
-        _run(options, given)
+        _run(options, given, interrupt)
 
 
 def refuse_unusable(options: StackOptions, given: Mapping[str, str]) -> None:
@@ -163,7 +165,7 @@ def refuse_unusable(options: StackOptions, given: Mapping[str, str]) -> None:
         sys.exit(2)
 
 
-def _run(options: StackOptions, given: Mapping[str, str]) -> None:
+def _run(options: StackOptions, given: Mapping[str, str], interrupt: "Interrupt") -> None:
     try:
         load_scenario(options.scenario)
     except ScenarioInvalid as error:
@@ -208,11 +210,11 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
                 "simulators": simulators,
             }
             _announce(options, ready)
+            tended = [tend_database, stack.tend, *((history.poll,) if options.history else ())]
             while not (options.with_parent and os.getppid() != parent):
-                tend_database()
-                stack.tend()
-                if options.history:
-                    history.poll()
+                interrupt.check()
+                for tend in tended:
+                    tend()
                 time.sleep(0.1)
         finally:
             stack.stop()
@@ -434,8 +436,24 @@ def _say(line: str) -> None:
     click.echo(line)
 
 
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+class Interrupt:
+    """The handler of signals that end the program.
+
+    Python drops what a handler raises inside of some callbacks, such as those around a fork: then ``check`` raises it.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def __call__(self, _number: int, _frame: object) -> None:
+        """Raise KeyboardInterrupt where the program is."""
+        self._asked = True
+        self.check()
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if a signal has arrived, whatever became of it."""
+        if self._asked:
+            raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """The settings of its caller hold in the embedded stack, or are refused by name."""
 
+import contextlib
+import signal
 from pathlib import Path
 
 import click
 import pytest
 
 import shipyard_simulators
-from shipyard_api.programs.stack import StackOptions, refuse_unusable
+from shipyard_api.programs.stack import Interrupt, StackOptions, refuse_unusable
 from shipyard_api.programs.stack_settings import given_settings
 from shipyard_api.wiring.settings import SettingsError
 from tests.unit.tables import every_row
@@ -72,3 +74,13 @@ def test_settings_that_the_service_cannot_use_end_it_before_anything_starts(capf
 
     refuse_unusable(options, {**given, "SHIPYARD_DECKHAND_URL": "http://127.0.0.1:9"})
     assert capfd.readouterr().err == ""
+
+
+def test_a_signal_is_not_lost_where_python_drops_what_its_handler_raises() -> None:
+    """As in what logging runs around a fork: the stack went on after SIGTERM."""
+    interrupt = Interrupt()
+    interrupt.check()
+    with contextlib.suppress(KeyboardInterrupt):
+        interrupt(signal.SIGTERM, None)
+    with pytest.raises(KeyboardInterrupt):
+        interrupt.check()
