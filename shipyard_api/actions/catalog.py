@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from shipyard_api.actions.action import Catalog, Parts
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
 from shipyard_api.actions.node_operation import NODE_OPERATION
+from shipyard_api.actions.power_cycle import POWER_CYCLE
 from shipyard_api.actions.pull_design import PULL_DESIGN
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
 from shipyard_api.actions.relabel_nodes import RELABEL_NODES
@@ -31,6 +32,7 @@ ACTIONS = Catalog(
     REMOVE_SERVER,
     RELABEL_NODES,
     SERVICE_SERVER,
+    POWER_CYCLE,
     TEST_SITE,
     NODE_OPERATION,
     PULL_DESIGN,

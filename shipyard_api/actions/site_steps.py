@@ -144,8 +144,12 @@ class SiteSteps:
         """Return the step that drains nodes and runs the steps of a template on them, group by group."""
         return replace(self.prepare_and_deploy_nodes(way=Way.SERVICE), drains=self.drains(limits))
 
+    def power_cycle_nodes(self, limits: TeardownLimits, way: Way) -> BaremetalNodes:
+        """Return the step that switches nodes off and on, group by group. They are given nothing new."""
+        return replace(self.prepare_and_deploy_nodes(way=way), drains=self.drains(limits), specifications=None)
+
     def drains(self, limits: TeardownLimits) -> Drains:
-        """Return who drains nodes before a service."""
+        """Return who drains nodes that stay installed."""
         return Drains(self.checks.systems.nodes, limits)
 
     def mark_revision(self) -> MarkRevision:

@@ -131,11 +131,11 @@ class TeardownSteps:
         on_blocked = inputs.teardown.on_blocked
 
         def ask(revision: int) -> Sequence[Finding]:
-            findings = list(self._findings(revision, [(node,) for node in ways.reinstalled], on_blocked))
-            protection = self.protection(revision)
-            for node in ways.serviced if self.drains else ():
+            protection, alone = self.protection(revision), [(node,) for node in ways.reinstalled]
+            findings = list(self._findings(revision, alone, on_blocked) if alone else protection.faults)
+            for node in ways.stays if self.drains else ():
                 findings += check_service(node, [node], self._members(protection, [node]))
-                findings += self._kept_pods(node, on_blocked)
+                findings += self._kept_pods(node, on_blocked) if node in ways.drained else ()
             return overridden(findings) if inputs.force else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)

@@ -33,6 +33,7 @@ MODE = "mode"
 TEMPLATE = "template"
 RUNBOOK = "runbook"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
+DRAIN = "drain"
 ON_CHANGE = "on-change"
 MAX_REINSTALLS = "max-reinstalls"
 ON_REMOVED = "on-removed"
@@ -71,9 +72,9 @@ class Parameters:
 
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
     ``target_revision``: None for an action without this parameter. ``release``: the only release to test; None for
-    all. ``max_parallel_nodes``: targets that are redeployed at a time; of an update 0
-    for no bound.
+    all. ``max_parallel_nodes``: targets that are away at a time; of an update 0 for no bound.
     ``template``, ``runbook``: the deploy template, or the runbook of the provisioner, whose steps a service runs.
+    ``drains``: whether servers are drained before they are switched off.
     ``on_change``: what an update does to changed servers; ``max_reinstalls``: how many it may install again, None for
     any number; ``removes``: whether it takes down the servers that have left the design.
     ``limits``: the time limits of a teardown as they were written; None: those of the design. ``software``: what a run
@@ -90,6 +91,7 @@ class Parameters:
     release: str | None = None
     template: str = ""
     runbook: str = ""
+    drains: bool = True
     max_parallel_nodes: int = 1
     on_change: OnChange = OnChange.LEAVE
     max_reinstalls: int | None = None
@@ -173,13 +175,8 @@ def _lenient(given: Mapping[str, Any], key: str, warnings: list[Finding]) -> boo
         return None
     value = _truth(given[key])
     if value is None:
-        warnings.append(
-            warning(
-                "ParameterNotUnderstood",
-                f"The parameter {key} is {_shown(given[key])}, which counts as false. It is either true or false.",
-                path=pointer(["parameters", key]),
-            )
-        )
+        message = f"The parameter {key} is {_shown(given[key])}, which counts as false. It is either true or false."
+        warnings.append(warning("ParameterNotUnderstood", message, path=pointer(["parameters", key])))
     return bool(value)
 
 
@@ -414,6 +411,13 @@ RELEASES = Parameter("release", (RELEASE,), _release)
 TEMPLATES = Parameter("template", (TEMPLATE, RUNBOOK), _template)
 RUNBOOKS = Parameter("runbook", (RUNBOOK,), _runbook)
 PARALLEL = Parameter("max_parallel_nodes", (MAX_PARALLEL_NODES,), _parallel)
+DRAINS = Parameter(
+    "drains",
+    (DRAIN,),
+    lambda given, _: _strict(given, DRAIN) if given else True,
+    right=DELETE_BLOCKED,
+    needs_right=lambda given: _truth(given.get(DRAIN)) is False,
+)
 AT_ONCE = replace(PARALLEL, read=lambda given, warnings: _parallel(given, warnings) if given else 0)
 CHANGES = Choice(
     "on_change",

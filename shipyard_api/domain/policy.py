@@ -125,6 +125,7 @@ GUARDS = (
             ("action_remove_server", _WRITE, "Create the action remove_server."),
             ("action_relabel_nodes", _WRITE, "Create the action relabel_nodes."),
             ("action_service_server", _WRITE, "Create the action service_server."),
+            ("action_power_cycle", _WRITE, "Create the action power_cycle."),
             ("action_test_site", _WRITE, "Create the action test_site."),
         )
     )

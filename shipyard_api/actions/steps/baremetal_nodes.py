@@ -94,7 +94,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     compares what nodes are given, None for no record. ``begins``: nodes begin with it; else they must come back.
     ``cases``: finds what nodes that fail have in common, None where nobody asks. ``hardware``: compares nodes with the
     hardware that the design expects, None for a step that compares none. ``takes_down``: how servers are taken down
-    that are installed again, ``drains``: how those are drained that are serviced; None for a step that has none.
+    that are installed again, ``drains``: how those are drained that stay installed; None for a step that has none.
     """
 
     id: StepId
@@ -331,11 +331,10 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def _poll(self, state: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
         design, jobs, nodes = self._design(state), dict[JobId, Work](), list[NodeName]()
-        drains = dict[JobId, tuple[NodeName, ...]]()
+        drains, uncordons = dict[JobId, tuple[NodeName, ...]](), frozenset[JobId]()
         over = late_nodes.over(state, late_nodes.rule(state), now)
         for move in rollout.running:
-            watch = state.watches[move]
-            way = state.way(move)
+            watch, way = state.watches[move], state.way(move)
             if watch.at_provisioner and way.job(move.phase) is WayPhase.DRAIN:
                 drains[watch.job.id] = rollout.unsettled(move)
             elif watch.at_provisioner:
@@ -343,6 +342,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 shared = jobs.get(watch.job.id)
                 unsettled = (*(shared.nodes or () if shared else ()), *rollout.unsettled(move))
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
+                if move.phase is Phase.DEPLOY and way.uncordons(joins=bool(state.inputs.configuration.join)):
+                    uncordons |= {watch.job.id}
                 does, erases = operation(way, move.phase), wipe(way, move.phase)
                 again, fresh = late_nodes.again(state, watch), move in over or bool(shared and shared.fresh)
                 jobs[watch.job.id] = Work(does, design, unsettled, erases, steps, again, fresh)
@@ -351,7 +352,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = open_gates(rollout, now), pacing.waits(rollout, now, state.action)
         look, accepting = cases.next_look(state, self.cases), tuple(node_waits.polls(state))
-        return PollJobs(jobs, tuple(nodes), accepting, late, gates, state.action, policy, look, drains=drains)
+        return PollJobs(jobs, tuple(nodes), accepting, late, gates, state.action, policy, look, None, drains, uncordons)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:
         since = state.since or now

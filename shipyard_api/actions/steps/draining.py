@@ -1,4 +1,4 @@
-"""The drain of servers that are serviced, which the polls of its phase carry out, and its end."""
+"""The drain of servers that stay installed, which the polls of its phase carry out, and its end."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Drains:
         return JobReport(job, state, ended and not failed, frozenset(succeeded), frozenset(failed), reasons, message)
 
     def uncordon(self, nodes: Iterable[NodeName]) -> None:
-        """Let pods run again on those of the nodes that a service has cordoned. Raises ports.errors."""
+        """Let pods run again on those of the nodes that a drain has cordoned. Raises ports.errors."""
         if self.nodes is None:
             return
         for name in sorted(nodes):

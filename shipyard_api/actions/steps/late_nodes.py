@@ -14,7 +14,6 @@ from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.lateness import Lateness, OnLate
-from shipyard_api.domain.rollout.ways import Way
 from shipyard_api.ports.provisioner import JobReport, Operation, Provisioner, Work
 from shipyard_api.workflow.step import Folded, PeerFailure
 
@@ -105,9 +104,9 @@ def _late(state: RolloutState, late: Lateness, move: Move, now: datetime) -> Map
     """Return the late nodes of a move, each with its limit, in the order of the move.
 
     The clock of a node runs while the provisioner works on it, and anew while it waits for Kubernetes. Acceptance tasks
-    have time limits of their own. A service has no usual duration: its steps are others each time.
+    have time limits of their own. Nodes that stay installed have no usual duration: each service has other steps.
     """
-    if state.way(move) is Way.SERVICE:
+    if state.way(move).stays:
         return {}
     watch = state.watches[move]
     done = watch.job.succeeded if watch.joining is None else frozenset(move.nodes) - watch.joining.nodes

@@ -37,6 +37,7 @@ _OPERATIONS: Mapping[WayPhase | None, Operation] = {
     WayPhase.DEPLOY: Operation.DEPLOY_NODES,
     WayPhase.REBUILD: Operation.REBUILD_NODES,
     WayPhase.SERVICE: Operation.SERVICE_NODES,
+    WayPhase.POWER: Operation.POWER_CYCLE_NODES,
 }
 
 
@@ -96,6 +97,7 @@ class PollJobs:
     a job is up. ``gates``: those of the rollout policy of the action that must be passed now. ``policy``: what
     the action waits for if only its policy keeps it from going on. ``cases``: look also for what failures have in
     common. ``hardware``: what the next move waits for. ``drains``: drains to go on with, with their unsettled nodes.
+    ``uncordons``: jobs whose nodes are uncordoned when these are done.
     """
 
     jobs: Mapping[JobId, Work]
@@ -108,6 +110,7 @@ class PollJobs:
     cases: SeekCases | None = None
     hardware: CompareHardware | None = None
     drains: Mapping[JobId, tuple[NodeName, ...]] = field(default_factory=dict)
+    uncordons: frozenset[JobId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from shipyard_api.domain.rollout.policy.gates import Answer, Met, Unmet
 from shipyard_api.domain.rollout.policy.pace import WavePlace
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
-from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Provisioner, Reports, Work, each_report
+from shipyard_api.ports.provisioner import JobId, JobReport, Provisioner, Reports, Work, each_report
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import PeerFailure
 
@@ -62,7 +62,7 @@ def answers(question: PollJobs, peers: Peers) -> Answers:
         drained = asked(lambda: each_report(question.drains, drains.report))
         reports = {**_each(question.jobs, reports), **_each(question.drains, drained)}
     if question.joining:
-        readiness = asked(lambda: _readiness(peers.cluster, question.joining))
+        readiness = asked(lambda: _readiness(peers, question.joining))
     accepted: dict[tuple[str, NodeName], Results | PeerFailure] = {}
     for look in question.accepting:
         accepted[look.work.key] = asked(partial(peers.tasks.ask, look))
@@ -92,15 +92,15 @@ def answers(question: PollJobs, peers: Peers) -> Answers:
 
 
 def _reports(question: PollJobs, peers: Peers) -> Reports:
-    """Return the reports of the provisioner. Nodes that it has serviced are uncordoned."""
+    """Return the reports of the provisioner. Nodes that need not be ready before are uncordoned."""
     reports = job_watch.with_owners(peers.store, peers.provisioner.reports(question.jobs))
 
-    def report(job: JobId, work: Work) -> JobReport:
+    def report(job: JobId, _: Work) -> JobReport:
         match reports[job]:
             case PeerError() as error:
                 raise error
             case JobReport() as answer:
-                if work.operation is Operation.SERVICE_NODES and peers.drains:
+                if job in question.uncordons and peers.drains:
                     peers.drains.uncordon(answer.succeeded)
                 return answer
 
@@ -124,10 +124,14 @@ def to_release(store: Store, provisioner: Provisioner, nodes: frozenset[NodeName
     return {node: shown[node.lower()] for node in sorted(failed) if node.lower() in shown}
 
 
-def _readiness(cluster: Cluster | None, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, ObservedMember]:
-    if cluster is None:
+def _readiness(peers: Peers, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, ObservedMember]:
+    """Return the readiness of the nodes. Those that are ready after a power cycle are uncordoned."""
+    if peers.cluster is None:
         raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
-    return cluster.readiness(nodes)
+    readiness = peers.cluster.readiness(nodes)
+    if peers.drains:
+        peers.drains.uncordon(node for node, member in readiness.items() if member.ready and member.cordoned)
+    return readiness
 
 
 def _labels(provisioner: Provisioner) -> Mapping[str, str]:

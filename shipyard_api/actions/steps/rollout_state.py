@@ -255,7 +255,7 @@ def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None
 
     def work(move: Move, how: str = "") -> None:
         job = state.way(move).job(move.phase)
-        word = job.value if job in (WayPhase.DRAIN, WayPhase.SERVICE) else move.phase.value
+        word = job.value if job in (WayPhase.DRAIN, WayPhase.SERVICE, WayPhase.POWER) else move.phase.value
         word = f"burn-in and {word}" if configuration.burn_in and move.phase is Phase.PREPARE else word
         (draining if job is WayPhase.DRAIN else at_peer).append(f"{word} of group {move.group}{how}")
 

@@ -127,11 +127,11 @@ def gather(
 
 
 def never_begun(state: RolloutState, rollout: Rollout, *, can_service: bool) -> tuple[Fact, ...]:
-    """Return that servers stay as they are which a rollout that has ended would have interrupted, and never sent.
+    """Return that servers stay as they are which a rollout that has ended would have changed, and never sent.
 
     ``can_service``: whether the provisioner runs steps on running servers.
     """
-    waiting = (node for node in sorted(state.inputs.ways.interrupted & rollout.nodes.keys()))
+    waiting = (node for node in sorted(state.inputs.ways.changed & rollout.nodes.keys()))
     never = tuple(node for node in waiting if rollout.nodes[node] is NodeStatus.NOT_STARTED and node not in state.left)
     if not never or not rollout.done:
         return ()

@@ -40,6 +40,7 @@ ACTION_NAMES = {
     "remove_server": "Take servers down for good; needs --param target_nodes=N1,N2.",
     "relabel_nodes": "Set the labels of Kubernetes nodes to those of the committed documents.",
     "service_server": "Run the steps of a deploy template on deployed servers; needs --param template=NAME.",
+    "power_cycle": "Switch deployed servers off and on, drained first; needs --param target_nodes=N1,N2.",
     "test_site": "Run the tests of the site.",
 }
 # Lists have these only if they are named: what became of pulled designs, and operations on one node.

@@ -26,6 +26,7 @@ class WayPhase(Enum):
     DEPLOY = "deploy"
     REBUILD = "rebuild"
     SERVICE = "service"
+    POWER = "power cycle"
     UNCORDON = "uncordon"
     JOIN = "join"
     ACCEPT = "accept"
@@ -39,6 +40,8 @@ class Way(Enum):
     REBUILD = "rebuild"
     SERVICE = "service"
     REINSTALL = "reinstall"
+    POWER_CYCLE = "reboot"
+    POWER_CYCLE_UNDRAINED = "reboot_undrained"
 
     @property
     def phases(self) -> tuple[WayPhase, ...]:
@@ -62,15 +65,31 @@ class Way(Enum):
         """Whether the provisioner prepares the node and installs it."""
         return WayPhase.PREPARE in _FIRST[self]
 
+    @property
+    def stays(self) -> bool:
+        """Whether the node stays installed: its job has no usual duration."""
+        return self.job(Phase.DEPLOY) in (WayPhase.SERVICE, WayPhase.POWER)
+
+    def uncordons(self, *, joins: bool) -> bool:
+        """Return whether pods may run on the node as soon as the second job is done; else once it is ready.
+
+        ``joins``: whether it waits for Kubernetes.
+        """
+        uncordon, *after = _SECOND[self][1:]
+        return uncordon is WayPhase.UNCORDON or (not joins and WayPhase.UNCORDON in after)
+
 
 _AWAITED = (WayPhase.JOIN, WayPhase.ACCEPT)
 _TAKEN_DOWN = (WayPhase.DRAIN, WayPhase.ETCD, WayPhase.KUBELET, WayPhase.DESTROY, WayPhase.LEAVE)
+_POWER_CYCLED = (WayPhase.POWER, WayPhase.JOIN, WayPhase.UNCORDON, WayPhase.ACCEPT)
 _FIRST: Mapping[Way, tuple[WayPhase, ...]] = {
     Way.NEW: (WayPhase.PREPARE,),
     Way.PRESERVING: (WayPhase.PREPARE,),
     Way.REBUILD: (),
     Way.SERVICE: (WayPhase.DRAIN,),
     Way.REINSTALL: (*_TAKEN_DOWN, WayPhase.PREPARE),
+    Way.POWER_CYCLE: (WayPhase.DRAIN,),
+    Way.POWER_CYCLE_UNDRAINED: (),
 }
 _SECOND: Mapping[Way, tuple[WayPhase, ...]] = {
     Way.NEW: (WayPhase.DEPLOY, *_AWAITED),
@@ -78,6 +97,8 @@ _SECOND: Mapping[Way, tuple[WayPhase, ...]] = {
     Way.REBUILD: (WayPhase.REBUILD, *_AWAITED),
     Way.SERVICE: (WayPhase.SERVICE, WayPhase.UNCORDON, *_AWAITED),
     Way.REINSTALL: (WayPhase.DEPLOY, *_AWAITED),
+    Way.POWER_CYCLE: _POWER_CYCLED,
+    Way.POWER_CYCLE_UNDRAINED: _POWER_CYCLED,
 }
 
 
@@ -85,13 +106,14 @@ _SECOND: Mapping[Way, tuple[WayPhase, ...]] = {
 class Ways(ByFields):
     """The running servers that an action interrupts; all other nodes have the way of its kind.
 
-    ``reinstalled``: those that are taken down before they are prepared; ``serviced``: those that run steps as they are.
+    ``reinstalled``: those that are taken down before they are prepared; ``serviced``: those that run steps as they are;
+    ``power_cycled``: those that are switched off and on, ``undrained``: at once. Theirs is the usual way of their step.
     ``clusters``: the members of each etcd cluster among them. ``at_once``: how many may be away at a time, 0 for no
     bound of the action. ``drain_interval``, ``drain_timeout``: of the drains of those that are serviced, in seconds.
     ``differs``: the aspects in which each server differs from its design.
     """
 
-    OPTIONAL: ClassVar = frozenset({"differs"})
+    OPTIONAL: ClassVar = frozenset({"differs", "power_cycled", "undrained"})
 
     reinstalled: tuple[NodeName, ...] = ()
     serviced: tuple[NodeName, ...] = ()
@@ -100,11 +122,28 @@ class Ways(ByFields):
     drain_interval: Number = 0
     drain_timeout: Number = 0
     differs: Mapping[NodeName, tuple[str, ...]] = field(default_factory=dict)
+    power_cycled: tuple[NodeName, ...] = ()
+    undrained: bool = False
+
+    @property
+    def changed(self) -> frozenset[NodeName]:
+        """The interrupted servers that are given something new."""
+        return frozenset((*self.reinstalled, *self.serviced))
 
     @property
     def interrupted(self) -> frozenset[NodeName]:
         """Every server that is away for a while."""
-        return frozenset((*self.reinstalled, *self.serviced))
+        return self.changed.union(self.power_cycled)
+
+    @property
+    def stays(self) -> tuple[NodeName, ...]:
+        """The interrupted servers that stay installed, and in their clusters."""
+        return (*self.serviced, *self.power_cycled)
+
+    @property
+    def drained(self) -> tuple[NodeName, ...]:
+        """Those that are drained before."""
+        return self.serviced if self.undrained else self.stays
 
     def of(self, node: NodeName, usual: Way) -> Way:
         """Return the way of a node; ``usual``: of one that is not interrupted."""
@@ -117,7 +156,7 @@ class Ways(ByFields):
         if not nodes or not self.interrupted:
             return tuple(nodes)
         named = {Way.REINSTALL: self.reinstalled, Way.SERVICE: self.serviced}.get(self.of(nodes[0], Way.NEW))
-        alike = frozenset(nodes) - self.interrupted if named is None else frozenset(named)
+        alike = frozenset(nodes) - self.changed if named is None else frozenset(named)
         return tuple(node for node in nodes if node in alike)
 
 

@@ -19,6 +19,7 @@ _REACHED: Mapping[str, tuple[Phase, NodeStatus]] = {
     Operation.DEPLOY_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
     Operation.REBUILD_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
     Operation.SERVICE_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
+    Operation.POWER_CYCLE_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
 }
 
 _INSERT = t.node_changes.insert().inline()

@@ -339,7 +339,7 @@ class PlanAction:
     def _drains(self, case: Case, groups: Sequence[PlannedGroup]) -> Mapping[NodeName, NodeDrainPlan | str]:
         if (ways := _ways(case)).interrupted:
             reinstalled = self.plan_drain.each(ways.reinstalled, case.committed)
-            return {**reinstalled, **self.plan_drain.each(ways.serviced, None)}
+            return {**reinstalled, **self.plan_drain.each(ways.drained, None)}
         if case.action.tears_down and case.parsed:
             return self.plan_drain.each(case.parameters.targets, case.committed)
         if case.action.services and case.refusal is None:

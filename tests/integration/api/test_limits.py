@@ -110,7 +110,7 @@ def test_deleting_blocked_pods_takes_a_rule_of_its_own(app: Mount, site: Site, a
 
     assert change(lower, action, {"drain-timeout": 7200}).status == falcon.HTTP_200
     assert change(lower, action, delete).status == falcon.HTTP_403
-    for name in ("redeploy_server", "remove_server", "service_server"):
+    for name in ("redeploy_server", "remove_server", "service_server", "power_cycle"):
         created = {"name": name, "parameters": {"target_nodes": ["n1"], **delete}}
         assert lower.act(json.dumps(created)).status == falcon.HTTP_403
         assert site.admin.act(json.dumps(created)).status != falcon.HTTP_403

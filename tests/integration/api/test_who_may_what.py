@@ -388,6 +388,7 @@ def test_a_policy_file_changes_who_may_what(policy_of: Callable[[str], Place]) -
 
 
 REDEPLOY = {"name": "redeploy_server", "parameters": {"target_nodes": ["n1"], "on_blocked": "delete"}}
+UNDRAINED = {"name": "power_cycle", "parameters": {"target_nodes": ["n1"], "drain": "false"}}
 COMMAND = {"name": "update_software", "parameters": {"nodes": ["n1"], "command": "id"}}
 CHANGES = [
     (f"workflow_orchestrator:action_{action}", "POST", f"{V1}/actions", {"name": "update_site", "parameters": given})
@@ -400,6 +401,7 @@ CHANGES = [
 SECOND_RULES: list[tuple[str, str, str, object]] = [
     ("workflow_orchestrator:action_test_site", "POST", f"{V1}/actions", {"name": "test_site"}),
     ("workflow_orchestrator:action_delete_blocked", "POST", f"{V1}/actions", REDEPLOY),
+    ("workflow_orchestrator:action_delete_blocked", "POST", f"{V1}/actions", UNDRAINED),
     *CHANGES,
     ("software:update_graph", "POST", f"{V1}/actions", COMMAND),
     ("workflow_orchestrator:create_action", "POST", f"{V1}/actions/{ULID}/control/retry", None),

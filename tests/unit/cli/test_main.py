@@ -48,7 +48,8 @@ EITHER = (
 )
 USAGE = {
     "create action deploy_sites": "Invalid action command.  The action commands available are  deploy_site, "
-    "update_site, update_software, redeploy_server, remove_server, relabel_nodes, service_server, test_site\n"
+    "update_site, update_software, redeploy_server, remove_server, relabel_nodes, service_server, power_cycle, "
+    "test_site\n"
     "Did you mean deploy_site?",
     "create action redeploy_server": 'At least one parameter must be specified using --param="<parameter>" with action',
     "create action deploy_site --param=verbose": "Invalid parameter or parameter format for verbose.  Please utilize "

@@ -33,6 +33,7 @@ def test_a_preparation_is_a_teardown_only_of_a_node_that_has_failed() -> None:
         ("redeploy_server", ["all", "no_deployment", "no_teardown"]),
         ("remove_server", ["all", "no_teardown"]),
         ("service_server", ["all", "no_deployment", "no_teardown"]),
+        ("power_cycle", ["all", "no_deployment", "no_teardown"]),
         ("relabel_nodes", ["all"]),
     ],
 )

@@ -179,7 +179,7 @@ def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
         "of others": (
             UPDATE,
             "target_nodes",
-            "It belongs to redeploy_server, relabel_nodes, remove_server, service_server.",
+            "It belongs to power_cycle, redeploy_server, relabel_nodes, remove_server, service_server.",
         ),
         "nothing like it": (TEST, "colour", "test_site knows force, release."),
     },

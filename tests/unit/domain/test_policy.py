@@ -43,6 +43,7 @@ CONTRACT = {
     "action_remove_server": ADMINS,
     "action_relabel_nodes": ADMINS,
     "action_service_server": ADMINS,
+    "action_power_cycle": ADMINS,
     "action_test_site": ADMINS,
 }
 # Ours that guard a parameter instead of a route.

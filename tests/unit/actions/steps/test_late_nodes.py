@@ -148,7 +148,7 @@ def test_a_service_is_never_late() -> None:
     state = poll(sent(policy()), at(1), running("j")).state
     for way in Way:
         state.usual = way
-        assert bool(late_nodes.over(state, late_nodes.rule(state), at(150))) is (way is not Way.SERVICE)
+        assert bool(late_nodes.over(state, late_nodes.rule(state), at(150))) is not way.stays
     state.usual, state.inputs = Way.NEW, replace(state.inputs, ways=Ways(serviced=(N1, N2)))
     assert late_nodes.over(state, late_nodes.rule(state), at(150)) == frozenset()
 

@@ -9,6 +9,8 @@ ROWS = {
     Way.PRESERVING: ("prepare", "prepare", "deploy join accept", "deploy"),
     Way.REBUILD: ("", None, "rebuild join accept", "rebuild"),
     Way.SERVICE: ("drain", "drain", "service uncordon join accept", "service"),
+    Way.POWER_CYCLE: ("drain", "drain", "power cycle join uncordon accept", "power cycle"),
+    Way.POWER_CYCLE_UNDRAINED: ("", None, "power cycle join uncordon accept", "power cycle"),
     Way.REINSTALL: ("drain etcd kubelet destroy leave prepare", "prepare", "deploy join accept", "deploy"),
 }
 
@@ -21,3 +23,6 @@ def test_a_way_has_two_stages_each_with_one_job(
     jobs = [job and job.value for job in (way.job(Phase.PREPARE), way.job(Phase.DEPLOY))]
     assert jobs == [prepares, deploys]
     assert (way.takes_down, way.installs) == ("destroy" in first, prepares == "prepare")
+    assert way.stays is ("uncordon" in second)
+    uncordons = [way.uncordons(joins=joins) for joins in (True, False)]
+    assert uncordons == [way is Way.SERVICE, way.stays]
