@@ -188,6 +188,7 @@ WITHOUT_ROW = {
     "store_keys": "keys of encryption and of cursors",
     "node_specifications": "what each node was given: the class of a node, and the ways of an update, follow from it",
     "node_sightings": "what was observed: drift, shown beside plans",
+    "seen_hardware": "names what failed nodes have in common; an action that compares hardware reads it itself",
     "sighted_actions": "as node_sightings",
     "stragglers": "work of ended actions, which refuses an action and changes none",
     "node_teardowns": "what an action has done",
