@@ -50,3 +50,23 @@ def store(settings: Settings) -> Store:
     if not settings.database.url:
         raise SettingsError(["DATABASE_URL is not set"])
     return Store(connect(settings.database.url, pool_size=1), ProcrastinateWakeup())
+
+
+class Interrupt:
+    """The handler of signals that end the program.
+
+    Python drops what a handler raises inside of some callbacks, such as those around a fork: then ``check`` raises it.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def __call__(self, _number: int, _frame: object) -> None:
+        """Raise KeyboardInterrupt where the program is."""
+        self._asked = True
+        self.check()
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if a signal has arrived, whatever became of it."""
+        if self._asked:
+            raise KeyboardInterrupt

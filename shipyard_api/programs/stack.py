@@ -140,7 +140,7 @@ def up(
     given = {} if temporary else given_settings(os.environ, provisioner, kubernetes=kubernetes)
     if given:
         refuse_unusable(options, given)
-    interrupt = Interrupt()
+    interrupt = launch.Interrupt()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt)
     with contextlib.suppress(KeyboardInterrupt):
@@ -165,7 +165,7 @@ def refuse_unusable(options: StackOptions, given: Mapping[str, str]) -> None:
         sys.exit(2)
 
 
-def _run(options: StackOptions, given: Mapping[str, str], interrupt: "Interrupt") -> None:
+def _run(options: StackOptions, given: Mapping[str, str], interrupt: launch.Interrupt) -> None:
     try:
         load_scenario(options.scenario)
     except ScenarioInvalid as error:
@@ -434,26 +434,6 @@ def _default_directory() -> Path:
 
 def _say(line: str) -> None:
     click.echo(line)
-
-
-class Interrupt:
-    """The handler of signals that end the program.
-
-    Python drops what a handler raises inside of some callbacks, such as those around a fork: then ``check`` raises it.
-    """
-
-    def __init__(self) -> None:
-        self._asked = False
-
-    def __call__(self, _number: int, _frame: object) -> None:
-        """Raise KeyboardInterrupt where the program is."""
-        self._asked = True
-        self.check()
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if a signal has arrived, whatever became of it."""
-        if self._asked:
-            raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

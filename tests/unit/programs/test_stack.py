@@ -8,7 +8,8 @@ import click
 import pytest
 
 import shipyard_simulators
-from shipyard_api.programs.stack import Interrupt, StackOptions, refuse_unusable
+from shipyard_api.programs.launch import Interrupt
+from shipyard_api.programs.stack import StackOptions, refuse_unusable
 from shipyard_api.programs.stack_settings import given_settings
 from shipyard_api.wiring.settings import SettingsError
 from tests.unit.tables import every_row
