@@ -187,7 +187,7 @@ def test_an_update_says_what_each_choice_does_to_servers_that_run(stack: Stack, 
         {},
         {"on-change": "reinstall", "max-reinstalls": 3, "on-removed": "remove"},
     ]
-    dialog.get_by_role("radio", name="leave").check()  # what was shown is not what would be done any more
+    dialog.get_by_role("radio", name="leave Drain").check()  # what was shown is not what would be done any more
     expect(dialog.get_by_role("button", name="Start")).to_have_count(0)
     page.screenshot(path=BUILD / "update.png")
     page.keyboard.press("Escape")
