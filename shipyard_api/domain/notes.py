@@ -116,7 +116,7 @@ def kinds(verbosity: int) -> tuple[str, ...]:
 
 def creation(action: ActionId, revision: Revision | None, at: datetime) -> Note:
     """Return the note of an action's creation. It is a view of the action's own row, and so has the action's id."""
-    text = "No configdocs are committed" if revision is None else f"Configdoc revision {revision}"
+    text = "No configdoc revision" if revision is None else f"Configdoc revision {revision}"
     return Note(action, action, None, action, "action metadata", text, 1, at)
 
 

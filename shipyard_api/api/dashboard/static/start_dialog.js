@@ -15,6 +15,7 @@ const ACTIONS = {
   redeploy_server: { text: "Drain servers, remove them, and deploy them again.", nodes: true },
   remove_server: { text: "Drain servers, remove them from the cluster and destroy them, for good.", nodes: true },
   relabel_nodes: { text: "Apply the labels of the design to nodes that run.", nodes: true },
+  power_cycle: { text: "Drain servers, switch them off and on, and let pods return.", nodes: true },
   update_software: { text: "Run the task graph on deployed nodes." },
   test_site: { text: "Run the site's tests." },
 };
