@@ -9,19 +9,14 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
+from tests.daily import peers
 from tests.factories import document, group_entry
 from tests.integration.test_rolling_reinstall import act, change, destroyed
 from tests.planted_hardware import PROFILE, SCHEMA
 from tests.redeploy_world import NODES, RedeployWorld
-from tests.simulated_peers import PEERS
 
 DIFFERS = 'CPU model "Wrong" seen, "Right" expected'
 LENIENT = [group_entry("all", selectors=[{"node_names": [*NODES]}], success_criteria={"minimum_successful_nodes": 1})]
-
-
-def peers(of_every_day: str) -> list[Any]:
-    """Return every provisioner; the others are played by ``./dev crash``."""
-    return [pytest.param(peer, marks=[] if peer == of_every_day else [pytest.mark.crash]) for peer in PEERS]
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from shipyard_api.usecases.nodes.adopt import AdoptNodes
 from tests.conftest import ROOT
+from tests.daily import peers
 from tests.factories import document, group_entry
 from tests.redeploy_world import NODES, RedeployWorld
 from tests.simulated_peers import PEERS
@@ -112,7 +113,7 @@ def older(world: RedeployWorld, way: str = REINSTALL) -> list[str]:
     return list(report.older)
 
 
-@pytest.mark.parametrize("world", PEERS, indirect=True)
+@pytest.mark.parametrize("world", peers("drydock"), indirect=True)
 def test_a_changed_server_that_was_left_alone_is_named_until_it_is_redeployed(world: RedeployWorld) -> None:
     assert (older(world), changed(world)) == ([], [])
     change(world, platform={"image": "noble"})

@@ -27,6 +27,7 @@ from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from tests.combinations.model import OPTIONS
 from tests.combinations.site import Site
+from tests.daily import peers
 from tests.factories import document, group_entry
 from tests.redeploy_world import NODES, RedeployWorld
 from tests.refusals import refuses
@@ -95,7 +96,7 @@ def destroyed(story: Sequence[str]) -> list[str]:
     return [line.split()[1] for line in story if line.startswith("destroy ")]
 
 
-@pytest.mark.parametrize("world", PEERS, indirect=True)
+@pytest.mark.parametrize("world", peers("maas"), indirect=True)
 def test_changed_servers_are_taken_down_and_deployed_again(world: RedeployWorld) -> None:
     change(world, ["n1", "n3"], platform={"image": "noble"})
     with refuses(TooManyReinstalls, match="2 servers again, and max-reinstalls allows 1: node n1, n3"):
@@ -196,7 +197,7 @@ def test_after_a_failed_group_no_further_server_is_touched_and_a_retry_goes_on(f
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.crash) for seed in range(1, 12))])
-@pytest.mark.parametrize("fleet", PEERS, indirect=True)
+@pytest.mark.parametrize("fleet", peers("ironic"), indirect=True)
 def test_a_worker_killed_again_and_again_erases_each_server_once(fleet: RedeployWorld, seed: int) -> None:
     change(fleet, SERVERS, platform={"image": "noble"})
     fleet.create(UPDATE, **{"on-change": "reinstall"})
@@ -267,7 +268,7 @@ def older(world: RedeployWorld) -> list[str]:
     return [str(node) for fact in facts if isinstance(fact, NodesLeft) for node in fact.nodes]
 
 
-@pytest.mark.parametrize("world", PEERS, indirect=True)
+@pytest.mark.parametrize("world", peers("drydock"), indirect=True)
 def test_servers_that_have_left_the_design_are_removed_if_that_is_asked(world: RedeployWorld) -> None:
     world.leave("n3")
     revision = committed_revision(world.designs().heads())
@@ -317,7 +318,7 @@ def test_a_window_that_closes_lets_what_has_begun_end_and_begins_nothing(world: 
     assert story.index("ready n1") < story.index("cordoned n2")
 
 
-@pytest.mark.parametrize("world", PEERS, indirect=True)
+@pytest.mark.parametrize("world", peers("drydock"), indirect=True)
 def test_the_servers_after_a_wave_wait_for_its_gate(world: RedeployWorld) -> None:
     policy = {"waves": [{"name": "canary", "nodes": 1, "gates": [{"approval": True}]}]}
     world.site = replace(world.site, provisioner={"policy": policy})
