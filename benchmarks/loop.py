@@ -262,6 +262,14 @@ class Run:
             assert isinstance(self.clock, VirtualClock)
             self.clock.advance(max((self._wakes_at() - self.clock.now()).total_seconds(), 0.0))
 
+    def steps(self) -> int:
+        """Return how many steps the action had, which has ended well."""
+        with Store(self.database, ProcrastinateWakeup()).begin() as tx:
+            record, steps = tx.actions.get(self.action), tx.actions.steps([self.action])[self.action]
+        assert record is not None
+        assert record.state.value == "success", record
+        return len(steps)
+
     def rollout_seconds(self) -> float:
         """Return the duration of the rollout step, by the database's clock."""
         with Store(self.database, ProcrastinateWakeup()).begin() as tx:
