@@ -40,6 +40,10 @@ class _Entry(NamedTuple):
     size: int
 
 
+class _Refusal(Unavailable):
+    """Git has ended with an error, and in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class GitRepository:
     """Fills ``ports.design_source.DesignSource``. ``max_bytes``: the largest design, and the largest fetched commit."""
@@ -83,7 +87,7 @@ class GitRepository:
         where = self.options.path
         try:
             listed = self._git(directory, "ls-tree", "-r", "-l", "-z", f"{commit}:{where}")
-        except Unavailable:
+        except _Refusal:
             raise BrokenTree(f"there is no directory {where}") from None
         for line in listed.decode(errors="replace").split("\0"):
             attributes, _, path = line.partition("\t")
@@ -144,7 +148,7 @@ class GitRepository:
             if code in (-signal.SIGXFSZ, 128 + signal.SIGXFSZ) or any(sign in text for sign in _TOO_LARGE):
                 raise BrokenTree(f"it packs larger than {self.max_bytes:,} bytes ([api] design_bytes), or is damaged")
             lines = [line.strip() for line in text.splitlines() if line.strip()]
-            raise Unavailable("git", command, "; ".join(lines[:2])[:500] or f"exit code {code}")
+            raise _Refusal("git", command, "; ".join(lines[:2])[:500] or f"exit code {code}")
         return said.read_bytes()
 
     def _environment(self, directory: str) -> dict[str, str]:
