@@ -9,6 +9,7 @@ from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.actions.steps.checks import Check
+from shipyard_api.actions.steps.hardware import FAIL
 from shipyard_api.actions.steps.taking_down import TakesDown
 from shipyard_api.actions.steps.teardown.destroy import Destroy
 from shipyard_api.actions.steps.teardown.drain import Drain
@@ -23,6 +24,7 @@ from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes
 from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId, RunState, StepId
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
@@ -74,14 +76,21 @@ class TeardownSteps:
         return systems.service is not None or (systems.nodes is not None and systems.etcd is not None)
 
     def check(self, step: StepId, batches: Sequence[tuple[NodeName, ...]], inputs: ActionInputs) -> Check:
-        """Return the step that checks whether the nodes of these batches may be torn down; kept ones are left alone."""
+        """Return the step that checks whether the nodes of these batches may be torn down; kept ones are left alone.
+
+        A server with wrong hardware may not, where the design says that it fails: it would not be deployed again.
+        """
         kept = frozenset(inputs.kept or ())
 
         def ask(revision: int) -> Sequence[Finding]:
             nodes = [tuple(node for node in batch if node not in kept) for batch in batches]
             if not any(nodes):
                 return [info("NothingToTearDown", "every server of the batch was redeployed before")]
-            findings = self._findings(revision, nodes, inputs.teardown.on_blocked)
+            findings = [*self._findings(revision, nodes, inputs.teardown.on_blocked)]
+            if inputs.of_site.hardware == FAIL and not inputs.rebuild:
+                # The gate of the deployment that follows comes too late: the server runs until it is destroyed.
+                installed = [node for batch in nodes for node in batch]
+                findings += self.checks.hardware.findings(Revision(revision), installed, fails=True)
             return overridden(findings) if inputs.force else findings
 
         return Check(step, ask, self.retry.give_up_after, self.retry.pause)

@@ -53,9 +53,21 @@ def test_a_wrong_server_is_not_taken_down_by_a_reinstallation(world: RedeployWor
 
 
 @pytest.mark.parametrize("world", peers("maas"), indirect=True)
-def test_a_wrong_server_is_not_deployed_again_by_its_redeployment(world: RedeployWorld) -> None:
+def test_a_wrong_server_is_not_taken_down_by_a_redeployment(world: RedeployWorld) -> None:
     change(world, NODES[:2], hardware_profile=PROFILE)
-    world.create(ActionName("redeploy_server"), target_nodes="n1", **{"target-revision": "committed"})
+    world.create(ActionName("redeploy_server"), target_nodes="n2,n1", **{"target-revision": "committed"})
+    world.run(world.worker())
+
+    assert world.state() is RunState.FAILED, world.told()
+    # All batches are checked before the first one: n2 is right, and is left alone, too.
+    assert {node: sent(world.story(), node) for node in ("n1", "n2")} == {"n1": [], "n2": []}
+    assert f"n1: {DIFFERS}" in world.told()
+
+
+@pytest.mark.parametrize("world", peers("maas"), indirect=True)
+def test_a_wrong_server_is_redeployed_by_force_up_to_its_deployment(world: RedeployWorld) -> None:
+    change(world, NODES[:2], hardware_profile=PROFILE)
+    world.create(ActionName("redeploy_server"), target_nodes="n1", force="true", **{"target-revision": "committed"})
     world.run(world.worker())
 
     assert (world.state(), end(world, "n1")) == (RunState.FAILED, ("failure", "hardware", DIFFERS)), world.told()

@@ -16,7 +16,7 @@ from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.documents import BAREMETAL_NODE, Rendering, Revision
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.findings import DocumentRef, Finding, info, warning
+from shipyard_api.domain.findings import DocumentRef, Finding, error, info, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.compare import Compared, compare
 from shipyard_api.domain.hardware.expected import SCHEMA, Expectations, chosen_mode, read_expected
@@ -101,17 +101,20 @@ class Hardware:
         """Return what any process has seen last of these nodes, by feature; asks no peer."""
         return {} if self.store is None else by_feature(self.store.read(lambda tx: tx.observations.seen(nodes)))
 
-    def findings(self, revision: Revision, nodes: Collection[NodeName] | None = None) -> Sequence[Finding]:
-        """Return what a person should know of the hardware before a deployment of this revision; never an error.
+    def findings(
+        self, revision: Revision, nodes: Collection[NodeName] | None = None, *, fails: bool = False
+    ) -> Sequence[Finding]:
+        """Return what a person should know of the hardware before a deployment of this revision.
 
-        ``nodes``: those that are deployed, None for all of the design. Raises ports.errors.
+        ``nodes``: those that are deployed, None for all of the design. ``fails``: whether a difference is an error, not
+        a warning. Raises ports.errors.
         """
         compared = self.compared(revision, nodes, polls=MOST_POLLS)
         found = []
         if differing := list(compared.sentences()):
             number = len(compared.mismatches)
             message = f"{number} server{' has' if number == 1 else 's have'} other hardware or cabling than expected: "
-            finding = warning("HardwareDiffers", f"{message}{listed(differing)}")
+            finding = (error if fails else warning)("HardwareDiffers", f"{message}{listed(differing)}")
             documents = tuple(DocumentRef(BAREMETAL_NODE, node) for node in sorted(compared.mismatches))
             found.append(replace(finding, documents=documents))
         if compared.unknown:
