@@ -58,7 +58,8 @@ def ironic() -> Iterator[Environment]:
         url = started([str(made), str(directory)], settings, log, "IRONIC_URL=")
         steps = [line.removeprefix(word) for line in log.read_text().splitlines() if line.startswith(word)]
         python = directory / "venv" / "bin" / "python"
-        yield {"IRONIC_URL": url, "IRONIC_STEP_LOG": steps[0], "IRONIC_PYTHON": str(python)}
+        log = directory / "ironic.log"
+        yield {"IRONIC_URL": url, "IRONIC_STEP_LOG": steps[0], "IRONIC_PYTHON": str(python), "IRONIC_LOG": str(log)}
 
 
 if __name__ == "__main__":

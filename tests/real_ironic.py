@@ -1,9 +1,9 @@
 """The real Ironic that the environment names, asked past our adapter, and how our adapter is let in.
 
-``IRONIC_URL`` names it, and ``IRONIC_STEP_LOG`` its file with a line for each step that ran. It wants no credentials,
-or ``IRONIC_USER`` and ``IRONIC_PASSWORD`` by http_basic, or tokens of the Keystone that ``KEYSTONE_URL`` names, whose
-user admin (``KEYSTONE_PASSWORD``) has a role on the whole system. The recipes run_ironic.sh and run_keystone.sh start
-such services.
+``IRONIC_URL`` names it, ``IRONIC_STEP_LOG`` its file with a line for each step that ran, ``IRONIC_LOG`` its log. It
+wants no credentials, or ``IRONIC_USER`` and ``IRONIC_PASSWORD`` by http_basic, or tokens of the Keystone that
+``KEYSTONE_URL`` names, whose user admin (``KEYSTONE_PASSWORD``) has a role on the whole system. The recipes
+run_ironic.sh and run_keystone.sh start such services.
 """
 
 import base64
@@ -24,6 +24,7 @@ from tests.waiting import PATIENCE
 
 URL = os.environ.get("IRONIC_URL", "").rstrip("/")
 STEP_LOG = os.environ.get("IRONIC_STEP_LOG", "")
+LOG = os.environ.get("IRONIC_LOG", "")
 KEYSTONE_URL = os.environ.get("KEYSTONE_URL", "").rstrip("/")
 ADMIN, ADMIN_PASSWORD = "admin", os.environ.get("KEYSTONE_PASSWORD", "admin-pw")
 BASIC = (os.environ.get("IRONIC_USER", ""), os.environ.get("IRONIC_PASSWORD", ""))
