@@ -1,5 +1,5 @@
 """The step "real Ansible" of .ci/run: ansible-core from the registry, with `shipyard inventory` and our collection
-before a running stack.
+before a running stack, and `ansible-test sanity` on the collection.
 """
 
 import sys

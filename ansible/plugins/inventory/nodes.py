@@ -1,13 +1,5 @@
 """The nodes of the committed design, as ``shipyard inventory`` prints them."""
 
-import json
-import os
-import subprocess
-
-from ansible.errors import AnsibleParserError
-
-from ansible.plugins.inventory import BaseInventoryPlugin
-
 DOCUMENTATION = r"""
 name: nodes
 short_description: The nodes of the committed design
@@ -21,6 +13,14 @@ options:
   url: {description: The address of the server., env: [{name: SHIPYARD_URL}]}
   token: {description: A token for it., env: [{name: SHIPYARD_TOKEN}]}
 """
+
+import json
+import os
+import subprocess
+
+from ansible.errors import AnsibleParserError
+
+from ansible.plugins.inventory import BaseInventoryPlugin
 
 
 class InventoryModule(BaseInventoryPlugin):

@@ -48,7 +48,7 @@ RETURN = r"""
 action: {description: The action., type: dict, returned: always}
 """
 
-from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module  # noqa: E402
+from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module
 
 
 def main():
@@ -74,9 +74,9 @@ def main():
     if not given["wait"]:
         ansible.exit_json(changed=changed, action=found)
     found = server.wait(found["id"], given["timeout"])
-    for _ in range(given["retries"]):
-        if found["action_lifecycle"] != "Failed":
-            break
+    retries = given["retries"]
+    while retries and found["action_lifecycle"] == "Failed":
+        retries -= 1
         again = server.write("POST", f"/actions/{found['id']}/control/retry")
         found, changed = server.wait(again["id"], given["timeout"]), True
     if found["action_lifecycle"] == "Failed":

@@ -7,6 +7,7 @@ description:
   - Replaces a collection of the design by these documents, and commits it, unless it is like this already.
   - In check mode nothing is sent; the difference is that to the committed documents.
   - Secrets cannot be compared in check mode.
+requirements: [PyYAML]
 options:
   collection:
     description: The name of the collection.
@@ -36,8 +37,13 @@ RETURN = r"""
 findings: {description: The findings of the commit., type: list, elements: dict, returned: if committed}
 """
 
-import yaml  # noqa: E402  # the documentation comes first
-from ansible_collections.shipyard.site.plugins.module_utils.server import Refused, Server, module  # noqa: E402
+from ansible.module_utils.basic import missing_required_lib
+from ansible_collections.shipyard.site.plugins.module_utils.server import Refused, Server, module
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
 
 
 def documents(text):
@@ -64,6 +70,8 @@ def main():
         documents={"type": "str", "required": True},
         commit={"type": "bool", "default": True},
     )
+    if yaml is None:
+        ansible.fail_json(msg=missing_required_lib("PyYAML"))
     server, given = Server(ansible), ansible.params
     path = f"/configdocs/{given['collection']}"
     try:

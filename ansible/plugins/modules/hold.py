@@ -3,6 +3,8 @@
 DOCUMENTATION = r"""
 module: hold
 short_description: Hold a node so that no action touches it, or release it
+description:
+  - A hold is found again by its node and its reason, so a second run changes nothing.
 options:
   node:
     description: The node.
@@ -35,7 +37,7 @@ RETURN = r"""
 holds: {description: The holds of this reason before., type: list, elements: dict, returned: always}
 """
 
-from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module  # noqa: E402
+from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module
 
 
 def main():

@@ -3,6 +3,8 @@
 DOCUMENTATION = r"""
 module: node_info
 short_description: Read a node, or all nodes that actions have worked on
+description:
+  - Reads what the actions have left on each node.
 options:
   name:
     description: The node; by default all of them.
@@ -20,7 +22,7 @@ RETURN = r"""
 nodes: {description: The nodes., type: list, elements: dict, returned: always}
 """
 
-from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module  # noqa: E402
+from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module
 
 
 def main():

@@ -3,6 +3,8 @@
 DOCUMENTATION = r"""
 module: plan_info
 short_description: Read what an action would do
+description:
+  - Asks the server what an action would do; nothing is stored and nothing is started.
 options:
   name:
     description: The action.
@@ -25,7 +27,7 @@ RETURN = r"""
 plan: {description: The plan., type: dict, returned: always}
 """
 
-from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module  # noqa: E402
+from ansible_collections.shipyard.site.plugins.module_utils.server import Server, module
 
 
 def main():
