@@ -14,9 +14,9 @@ from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from shipyard_api.adapters.git.options import GitOptions
+from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.design_source import BrokenTree
 from shipyard_api.ports.errors import Unavailable
 
@@ -144,7 +144,9 @@ class GitRepository:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if code:
-            text = self._without_secrets(wrong.read_text(errors="replace"))
+            scrubber = Scrubber()
+            scrubber.hide_address(self.options.url)
+            text = scrubber(wrong.read_text(errors="replace"))
             if code in (-signal.SIGXFSZ, 128 + signal.SIGXFSZ) or any(sign in text for sign in _TOO_LARGE):
                 raise BrokenTree(f"it packs larger than {self.max_bytes:,} bytes ([api] design_bytes), or is damaged")
             lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -181,11 +183,3 @@ class GitRepository:
             "GIT_ASKPASS": "true",
             "GIT_SSH_COMMAND": " ".join(map(quote, ssh)),
         }
-
-    def _without_secrets(self, text: str) -> str:
-        """Return a message of git without the user and the password of the address."""
-        parts = urlsplit(self.options.url)
-        text = text.replace(f"{parts.username or ''}:{parts.password or ''}@", "")
-        for secret in (parts.password, unquote(parts.password or "")):
-            text = text.replace(secret, "***") if secret else text
-        return text

@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from joserfc import jws, jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import import_key
+from joserfc import jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import KeySet, import_key
 
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.http import HttpClient
@@ -19,7 +19,6 @@ from .options import OidcOptions
 
 SYSTEM = "OpenID provider"
 # Signatures only: a shared secret would let each of its holders sign, and "none" everybody.
-KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 ALGORITHMS = frozenset((
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519",
 ))  # fmt: skip
@@ -44,7 +43,7 @@ class Provider:
         self._now = now
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._keys: tuple[Mapping[str, Any], ...] = ()
+        self._keys = KeySet([])
         self._read_at = self._asked_at = -float("inf")
         self._metadata: Mapping[str, Any] = {}
 
@@ -67,12 +66,9 @@ class Provider:
         ``further``: claims that must have this value. Raises Unauthenticated; PeerError if the keys cannot be read.
         """
         try:
-            header = jws.extract_compact(token.encode()).headers()
-            algorithm, kind = header.get("alg"), str(header.get("typ", "JWT")).upper()
-            if algorithm not in ALGORITHMS or kind not in _TYPES:
+            found = self._decoded(token)
+            if str(found.header.get("typ", "JWT")).upper() not in _TYPES:
                 raise Unauthenticated
-            key = import_key(dict(self._key(header.get("kid"), algorithm)))
-            claims: Mapping[str, Any] = jwt.decode(token, key, algorithms=[algorithm]).claims
             jwt.JWTClaimsRegistry(
                 now=int(self._now()),
                 leeway=int(self._options.skew_seconds),
@@ -81,31 +77,23 @@ class Provider:
                 exp={"essential": True},
                 sub={"essential": True},
                 **{name: {"essential": True, "value": value} for name, value in further.items()},
-            ).validate(claims)
+            ).validate(found.claims)
         except (JoseError, ValueError, TypeError) as error:
             raise Unauthenticated from error
-        return claims
+        return dict(found.claims)
 
-    def _key(self, kid: Any, algorithm: str) -> Mapping[str, Any]:
-        """Return the key with this id, of the type that the algorithm needs; without an id, the only such key."""
-        if self._monotonic() - self._read_at > self._options.keys_seconds or not self._chosen(kid, algorithm):
-            self._refresh(is_needed=not self._chosen(kid, algorithm))
-        chosen = self._chosen(kid, algorithm)
-        if len(chosen) != 1:
-            raise Unauthenticated
-        return chosen[0]
-
-    def _chosen(self, kid: Any, algorithm: str) -> list[Mapping[str, Any]]:
-        if self._monotonic() - self._read_at > self._options.keys_seconds + _LONGEST_OUTAGE:
-            return []
-        return [
-            key
-            for key in self._keys
-            if key.get("kty") == KEY_TYPES[algorithm[:2]]
-            and key.get("use", "sig") == "sig"
-            and key.get("alg", algorithm) == algorithm
-            and (kid is None or key.get("kid") == kid)
-        ]
+    def _decoded(self, token: str) -> jwt.Token:
+        """Return a token with a good signature, of the key with its id; without an id, of the only key."""
+        age = self._monotonic() - self._read_at
+        try:
+            known = self._keys if age <= self._options.keys_seconds + _LONGEST_OUTAGE else KeySet([])
+            found = jwt.decode(token, known, ALGORITHMS)
+            if age <= self._options.keys_seconds:
+                return found
+            self._refresh(is_needed=False)
+        except InvalidKeyIdError:
+            self._refresh(is_needed=True)
+        return jwt.decode(token, self._keys, ALGORITHMS)
 
     def _refresh(self, *, is_needed: bool) -> None:
         """Read the keys. One thread asks; those who need a new key meanwhile get Busy, and others use the old ones."""
@@ -120,7 +108,7 @@ class Provider:
                 return
             self._asked_at = self._monotonic()
             keys = self._get(str(self.metadata().get("jwks_uri"))).get("keys")
-            self._keys = tuple(key for key in keys or () if isinstance(key, dict))
+            self._keys = KeySet(list(_usable(keys or ())))
             self._read_at = self._monotonic()
         except PeerError:
             if is_needed:
@@ -147,3 +135,10 @@ class Provider:
         if not answer.ok:
             raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}")
         return answer.object()
+
+
+def _usable(keys: Iterable[Any]) -> Iterator[Any]:
+    """Yield the keys that are understood; the others do not matter (RFC 7517, section 5)."""
+    for key in keys:
+        with suppress(JoseError, LookupError, TypeError, ValueError):
+            yield import_key(key)
