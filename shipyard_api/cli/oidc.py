@@ -81,11 +81,11 @@ def token(url: str) -> str:
 
 
 def logout(url: str) -> bool:
-    """Forget the login for this server; return whether there was one."""
+    """Forget the login for this server; return whether there was one. Raises LoginError."""
     logins = _logins()
     kept = logins.pop(url, None)
-    if kept == {}:
-        _keyring().delete_password(_KEYRING, url)
+    if kept == {} and _keyring("get_password", url):
+        _keyring("delete_password", url)
     if kept is not None:
         _write(logins)
     return kept is not None
@@ -105,30 +105,35 @@ def _kept(token: Mapping[str, Any], client: str, endpoint: str) -> dict[str, Any
 
 def _keep(url: str, login: dict[str, Any]) -> str:
     """Store a login; return where. Of one in the keyring, the file has only the server."""
-    logins, keyring = _logins(), _keyring()
-    if keyring:
-        keyring.set_password(_KEYRING, url, json.dumps(login))
-    _write(logins | {url: {} if keyring else login})
-    return "the system's keyring" if keyring else str(_file())
+    try:
+        _keyring("set_password", url, json.dumps(login))
+    except LoginError:
+        _write(_logins() | {url: login})
+        return str(_file())
+    _write(_logins() | {url: {}})
+    return "the system's keyring"
 
 
 def _load(url: str) -> Mapping[str, Any]:
     kept: Mapping[str, Any] | None = _logins().get(url)
     if kept == {}:
-        keyring = _keyring()
-        kept = json.loads((keyring and keyring.get_password(_KEYRING, url)) or "{}")
+        kept = json.loads(_keyring("get_password", url) or "{}")
     return kept or {}
 
 
-def _keyring() -> Any:
-    """Return the module keyring if it is installed and has a safe place; None: keep a file."""
+def _keyring(request: str, url: str, *password: str) -> Any:
+    """Return the answer of the system's keyring. Raises LoginError if it is locked, or there is none that is safe."""
     try:
         import keyring
-        from keyring.backends import fail
-    except ImportError:
-        return None
-    backend = keyring.get_keyring()
-    return None if isinstance(backend, fail.Keyring) or backend.priority <= 0 else keyring
+        from keyring.errors import KeyringError
+    except ImportError as error:
+        raise LoginError("your login is in the system's keyring: install keyring") from error
+    try:
+        if keyring.core.recommended(keyring.get_keyring()):
+            return getattr(keyring, request)(_KEYRING, url, *password)
+    except KeyringError as error:
+        raise LoginError(f"your login is in the system's keyring, which refuses: {error}") from error
+    raise LoginError("your login is in the system's keyring, which is out of reach here")
 
 
 def _file() -> Path:

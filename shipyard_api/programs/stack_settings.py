@@ -53,7 +53,8 @@ def given_settings(environ: Mapping[str, str], provisioner: str, *, kubernetes: 
     if kubernetes:
         reserved |= {f"SHIPYARD_KUBERNETES_{name}": "leave out --kubernetes" for name in ("URL", "KUBECONFIG")}
     refused = [f"{name}: {reserved[name]}" for name in sorted(given.keys() & reserved.keys())]
-    if given.get("SHIPYARD_IDENTITY_KIND", "token") != "token":
+    # Beside an OpenID provider, the token that it prints works as well.
+    if given.get("SHIPYARD_IDENTITY_KIND", "token") not in ("token", "oidc"):
         refused.append("SHIPYARD_IDENTITY_KIND: callers have the token that it prints")
     if refused:
         raise click.UsageError("\n  ".join(["shipyard up cannot use these settings; take them out:", *refused]))

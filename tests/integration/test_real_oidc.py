@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,34 +24,13 @@ import requests
 from shipyard_api.child_processes import die_with_parent
 from tests.conftest import ROOT
 from tests.integration.api.served import Server, gunicorn
+from tests.openid import PROVIDER, provider
 from tests.sshd import free_port
 from tests.waiting import PATIENCE, until
 
-PROVIDER = os.environ.get("OIDC_PROVIDER", "")
 pytestmark = pytest.mark.skipif(not PROVIDER, reason="OIDC_PROVIDER names no real OpenID provider")
 
 ACTIONS = "/api/v1.0/actions"
-
-
-@contextmanager
-def provider(port: int, page: str) -> Iterator[str]:
-    """Run the provider with new keys, and give its issuer."""
-    process = subprocess.Popen(
-        [str(shutil.which("node")), "provider.mjs", str(port), f"{page}/oidc/callback"],
-        cwd=PROVIDER,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=die_with_parent,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        issuer = process.stdout.readline().strip()
-        assert issuer, "the provider did not come up"
-        yield issuer
-    finally:
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -242,21 +221,8 @@ def test_a_callback_that_no_sign_in_of_this_browser_began_opens_no_session(world
 
 def test_the_command_line_logs_in_and_keeps_the_token_to_itself(world: World, issuer: str, tmp_path: Path) -> None:
     environment = {"SHIPYARD_URL": world.page, "XDG_CONFIG_HOME": str(tmp_path), "PYTHON_KEYRING_BACKEND": ""}
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", "from shipyard_api.cli.main import main; main()", "login"],
-        env=clean() | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert process.stdout is not None
-    opened = process.stdout.readline()
-    assert opened.startswith("Open "), opened + process.stdout.read()
-    Browser("bob+site-readers").open(opened.removeprefix("Open ").strip())
-    rest, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, rest
     kept = tmp_path / "shipyard" / "logins.json"
-    assert f"Logged in to {world.page}. The login is kept in {kept}." in rest
+    assert f"Logged in to {world.page}. The login is kept in {kept}." in log_in("bob+site-readers", environment)
     assert kept.stat().st_mode & 0o777 == 0o600
 
     assert "Name" in shipyard(["get", "actions"], environment)
@@ -267,6 +233,69 @@ def test_the_command_line_logs_in_and_keeps_the_token_to_itself(world: World, is
 
     assert f"Logged out of {world.page}." in shipyard(["logout"], environment)
     assert json.loads(kept.read_text()) == {}
+
+
+@pytest.fixture
+def desktop(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A session of a desktop with GNOME's keyring; gives the environment of its programs, which find keyring."""
+    packages = os.environ.get("KEYRING_PACKAGES", "")
+    if not (packages and shutil.which("gnome-keyring-daemon") and shutil.which("dbus-run-session")):
+        pytest.skip("KEYRING_PACKAGES names no keyring and SecretStorage, or there is no gnome-keyring or dbus")
+    home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_RUNTIME_DIR": str(tmp_path)}
+    unlock = "printf secret | gnome-keyring-daemon --unlock --components=secrets >/dev/null"
+    process = subprocess.Popen(
+        ["dbus-run-session", "--", "sh", "-c", f'{unlock}; echo "$DBUS_SESSION_BUS_ADDRESS"; exec cat'],
+        env=clean() | home,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=die_with_parent,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        bus = process.stdout.readline().strip()
+        assert bus, "the session did not come up"
+        path = os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH"))))
+        yield {**home, "DBUS_SESSION_BUS_ADDRESS": bus, "PYTHONPATH": path}
+    finally:
+        process.communicate(timeout=PATIENCE)
+
+
+def test_the_keyring_of_the_system_keeps_the_login(world: World, issuer: str, desktop: dict[str, str]) -> None:
+    environment = desktop | {"SHIPYARD_URL": world.page}
+    held = ["-c", f"import keyring; print(keyring.get_password('shipyard', '{world.page}'))"]
+    files = Path(desktop["HOME"])
+
+    said = log_in("bob+site-readers", environment)
+    assert f"Logged in to {world.page}. The login is kept in the system's keyring." in said
+    login = json.loads(python(held, environment))
+    assert world.get("/api/v1.0/caller", login["token"]).json()["user"] == "bob (oidc:bob+site-readers)"
+    assert "Name" in shipyard(["get", "actions"], environment)
+    secrets = [login[name].encode() for name in ("token", "refresh_token")]
+    written = [file for file in files.rglob("*") if file.is_file()]
+    assert [file for file in written if any(secret in file.read_bytes() for secret in secrets)] == []
+    assert files / "config" / "shipyard" / "logins.json" in written
+
+    away = {name: value for name, value in environment.items() if name != "DBUS_SESSION_BUS_ADDRESS"}
+    assert "out of reach here" in shipyard(["get", "actions"], away, code=1)
+    assert "out of reach here" in shipyard(["logout"], away, code=1)
+
+    assert f"Logged out of {world.page}." in shipyard(["logout"], environment)
+    assert python(held, environment) == "None\n"
+    assert "No token was sent" in shipyard(["get", "actions"], environment, code=1)
+
+
+def test_a_locked_keyring_costs_no_login(world: World, issuer: str, desktop: dict[str, str]) -> None:
+    environment = desktop | {"SHIPYARD_URL": world.page}
+    lock = "import secretstorage; secretstorage.get_default_collection(secretstorage.dbus_init()).lock()"
+    log_in("bob+site-readers", environment)
+    python(["-c", lock], environment)
+
+    assert "the system's keyring, which refuses" in shipyard(["get", "actions"], environment, code=1)
+    kept = Path(desktop["HOME"], "config", "shipyard", "logins.json")
+    assert f"The login is kept in {kept}." in log_in("bob+site-readers", environment)
+    assert "Name" in shipyard(["get", "actions"], environment)
 
 
 def test_new_keys_of_the_provider_are_found(world: World, running: ExitStack, issuer: str) -> None:
@@ -286,10 +315,38 @@ def clean() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("SHIPYARD_", "DATABASE_URL"))}
 
 
-def shipyard(words: list[str], environment: dict[str, str]) -> str:
-    command = [sys.executable, "-c", "from shipyard_api.cli.main import main; main()", *words]
-    done = subprocess.run(
-        command, env=clean() | environment, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT
+def log_in(person: str, environment: dict[str, str]) -> str:
+    """Run `shipyard login`, open the address that it prints as the person would, and return the rest of its output."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", "from shipyard_api.cli.main import main; main()", "login"],
+        env=clean() | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.stdout is not None
+    opened = process.stdout.readline()
+    assert opened.startswith("Open "), opened + process.stdout.read()
+    Browser(person).open(opened.removeprefix("Open ").strip())
+    rest, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, rest
+    return rest
+
+
+def shipyard(words: list[str], environment: dict[str, str], code: int = 0) -> str:
+    return python(["-c", "from shipyard_api.cli.main import main; main()", *words], environment, code)
+
+
+def python(words: list[str], environment: dict[str, str], code: int = 0) -> str:
+    """Run Python, and return its output, with that of errors if it has to end with one."""
+    done = subprocess.run(
+        [sys.executable, *words],
+        env=clean() | environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr if code else done.stdout

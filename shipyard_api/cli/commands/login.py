@@ -33,7 +33,11 @@ def logout(options: GlobalOptions, /) -> None:
     from shipyard_api.cli import oidc
 
     url = _url(options)
-    click.echo(f"Logged out of {url}." if oidc.logout(url) else f"There is no login for {url}.")
+    try:
+        was_there = oidc.logout(url)
+    except oidc.LoginError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"Logged out of {url}." if was_there else f"There is no login for {url}.")
 
 
 def _url(options: GlobalOptions) -> str:

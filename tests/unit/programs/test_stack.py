@@ -47,6 +47,7 @@ def test_the_environment_overrides_the_file_and_what_is_no_setting_stays_out(con
         ({"SHIPYARD_PROVISIONER_KIND": "maas"}, "maas", "SHIPYARD_PROVISIONER_KIND: use --provisioner"),
         ({"SHIPYARD_DATABASE_URL": "postgresql://x"}, "ironic", "SHIPYARD_DATABASE_URL: use DATABASE_URL"),
         ({"SHIPYARD_IDENTITY_KIND": "none"}, "drydock", "SHIPYARD_IDENTITY_KIND: callers have the token"),
+        ({"SHIPYARD_IDENTITY_KIND": "keystone"}, "drydock", "SHIPYARD_IDENTITY_KIND: callers have the token"),
     ],
 )
 def test_what_the_stack_sets_itself_is_refused(environ: dict[str, str], provisioner: str, says: str) -> None:
