@@ -61,7 +61,9 @@ class TorturedHistory(RunHistory):
             rows = [_journal_entry(row, items) for row in connection.execute(new)]
             self._date(connection)
         now, ahead = at or self._clock.now(), self._ahead() if self._ahead else timedelta(0)
-        rows = [{**row, "at": now if row["process"] == "api" else _moment(row) - ahead} for row in rows]
+        # The database dates what it tells of a loss; without a time of its own for the site, by the clock on the wall.
+        undated = ("api",) if self._ahead else ("api", "database")
+        rows = [{**row, "at": now if row["process"] in undated else _moment(row) - ahead} for row in rows]
         numbered = {self._number(int(str(row["journal"]))): row for row in rows}
         # A copy may have rows that were read long ago, in a history since then.
         self._rows += [{**row, "journal": number} for number, row in numbered.items() if number not in self._known]
