@@ -16,14 +16,17 @@ from urllib.request import Request, urlopen
 import yaml
 
 from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.protection import ReadProtection
-from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.domain.teardown.labels import CORDONED_KEY, SERVICE_CORDONED_KEY
@@ -39,6 +42,7 @@ from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.etcd.simulator import EtcdSimulator
 from shipyard_simulators.kubernetes.manifests import ordinary
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
+from shipyard_simulators.scenario import Scenario
 from shipyard_simulators.server import in_thread
 from tests.databases import empty
 from tests.factories import document, group_entry
@@ -103,12 +107,14 @@ class RedeployWorld(SimulatedWorld):
         names: Sequence[str] = NODES,
         members: Sequence[str] = NODES,
         hardware: Mapping[str, Mapping[str, Any]] | None = None,
+        site: Callable[[Scenario], Site] | None = None,
         **fates: Any,
     ) -> RedeployWorld:
         """Return a world whose site an action has just deployed, in one group or in these.
 
         ``protected``: whether the design names etcd and genesis yet; ``protect`` does. ``members``: the nodes that have
-        one of the etcd cluster. ``hardware``: as of a scenario.
+        one of the etcd cluster. ``hardware``: as of a scenario. ``site``: returns the site, in place of one made from
+        ``groups`` and ``names``; the document of its etcd cluster is added.
         """
         empty(url)
         clock, running = VirtualClock(), ExitStack()
@@ -118,12 +124,14 @@ class RedeployWorld(SimulatedWorld):
         genesis = document(GENESIS, "genesis", {"hostname": "n0"})
         further = [_etcd(etcd), genesis] if protected else []
         groups = groups or [group_entry("all", selectors=[{"node_names": list(names)}])]
-        site = Site({name: {"labels": {"rack": f"r-{name}"}} for name in names}, played, groups, further=further)
+        made = Site({name: {"labels": {"rack": f"r-{name}"}} for name in names}, played, groups, further=further)
+        if site is not None:
+            made = replace(site(played), further=[_etcd(etcd)])
         make = partial(PEERS[peer])
         world = cls(
             url,
             clock=clock,
-            site=site,
+            site=made,
             make_peer=make,
             apiserver=apiserver,
             members=etcd,
@@ -154,11 +162,14 @@ class RedeployWorld(SimulatedWorld):
         definitions = self.definitions(Checkpoints())
         check = self.check()
         identity = f"{next(_numbers):026}"
-        create = CreateAction(self.store(), check, definitions, lambda: identity)
+        create = CreateAction(self.store(), check, definitions, lambda: identity, self.freeze)
         request = ActionRequest(name, parameters, None)
         self.since = self.clock.now()
         self.action = create(request, Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))).action.id
         self.make_due()
+
+    def freeze(self, name: ActionName, revision: Revision | None, written: JsonObject) -> FrozenSoftware | None:
+        """Return what an action freezes of the task graph."""
 
     def leave(self, *nodes: str) -> None:
         """Commit the design without these servers."""
@@ -230,14 +241,16 @@ class RedeployWorld(SimulatedWorld):
         client = KubernetesClient(Address(self.apiserver.url), first_pause=0.0)
         self.running.callback(client.close)
         kubernetes, designs = KubernetesCluster(client), self.designs()
+        access = RemoteAccess(Watched(self.tasks, points), self.reach) if self.tasks else None  # type: ignore[arg-type]  # fills the port
         systems = Systems(
             Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port
             Watched(kubernetes, points),  # type: ignore[arg-type]  # fills the port by delegation
             None,
             Watched(kubernetes.nodes, points),  # type: ignore[arg-type]  # fills the port by delegation
             Watched(EtcdGateway(), points),  # type: ignore[arg-type]  # fills the port by delegation
+            access=access,
         )
-        rendered = ActionDesigns(designs, designs.rendered)
+        rendered = ActionDesigns(designs, self.rendered().of)
         return catalog(store or self.store(), rendered, systems, self.rules, RetryPolicy(300, 10))
 
     def run(self, worker: Engine, each_time: Callable[[], None] = lambda: None) -> None:

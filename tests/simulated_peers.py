@@ -116,6 +116,9 @@ class Peer:
         self._faults = faults
         self._call("POST", f"{self.url}/simulator/faults", yaml.safe_dump(list(faults)).encode())
 
+    def enrol(self, node: str) -> None:
+        """Let the peer know a machine again that it was made to forget; one that reads designs by itself knows it."""
+
     def restart(self) -> None:
         """End, and begin anew on the same port, with what is kept over a restart."""
         self._past += self.simulator.events()
@@ -163,8 +166,9 @@ class Peer:
         self._cleanup.close()
 
     @staticmethod
-    def _call(method: str, url: str, body: bytes = b"") -> None:
-        with urlopen(Request(url, body, {"X-Auth-Token": "any"}, method=method), timeout=PATIENCE):
+    def _call(method: str, url: str, body: bytes = b"", **others: str) -> None:
+        headers = {"X-Auth-Token": "any", "Content-Type": "application/json", **others}
+        with urlopen(Request(url, body, headers, method=method), timeout=PATIENCE):
             pass
 
 
@@ -192,7 +196,7 @@ class DrydockPeer(Peer):
         return DrydockProvisioner(client, design_url=template, threads=1, now=self.clock.now)
 
     def publish(self, revision: int, documents: Documents) -> None:
-        (self.directory / f"{revision}.yaml").write_text(yaml.safe_dump_all(documents))
+        (self.directory / f"{revision}.yaml").write_text(yaml.dump_all(documents, Dumper=yaml.CSafeDumper))
 
     def stumble(self) -> None:
         """Lose all tasks, but no machine: a real one keeps both, this one neither."""
@@ -267,6 +271,9 @@ class MaasPeer(Peer):
         options = MachineOptions(threads=1)
         return MaasProvisioner(client, inventory, options=options, now=self.clock.now)
 
+    def enrol(self, node: str) -> None:
+        self._call("POST", f"{self.url}/simulator/machines", json.dumps([{"hostname": node}]).encode())
+
     def forget(self) -> None:
         (self.directory / "state").unlink(missing_ok=True)
         super().forget()
@@ -331,6 +338,10 @@ class IronicPeer(Peer):
             shared_seconds=SHARED_SECONDS,
             now=self.clock.now,
         )
+
+    def enrol(self, node: str) -> None:
+        body = json.dumps({"name": node, "driver": "fake-hardware"}).encode()
+        self._call("POST", f"{self.url}/v1/nodes", body, **{"X-OpenStack-Ironic-API-Version": "1.80"})
 
     def stumble(self) -> None:
         self.simulator.restart()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain.documents import BufferMode, Revision
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode, Committed
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_simulators.scenario import Scenario
 from tests.databases import empty
 from tests.factories import document, layering_policy, node_document, strategy_document
@@ -76,15 +76,19 @@ class SimulatedWorld(World):
         return cls(url, **site)
 
     def _commit(self, groups: list[dict[str, Any]]) -> None:
-        self._documents = self.site.documents(groups)
+        result = self.offer(groups)
+        assert result.committed, result
+
+    def offer(self, groups: list[dict[str, Any]]) -> Committed:
+        """Load the design of the site, and commit it unless its findings forbid that."""
+        self._documents = copy.deepcopy(self.site.documents(groups))  # a test may change its documents in place
         designs, lock = self.designs(), SqlWriterLock(self.engine())
         LoadConfigdocs(designs, lock, DataSchemas())("design", BufferMode.REPLACE, self._documents)
-        result = CommitConfigdocs(designs, RenderedDesigns(designs), lock, RULES)(CommitMode.NORMAL)
-        assert result.committed, result
+        return CommitConfigdocs(designs, self.rendered(), lock, RULES)(CommitMode.NORMAL)
 
     def worker(self, points: Checkpoints | None = None) -> Any:
         """Return a worker that has just been started: its adapter remembers nothing."""
-        rendered = RenderedDesigns(self.designs())
+        rendered = self.rendered()
         self.provisioner = self.peer.provisioner(  # type: ignore[assignment]  # fills the same port
             lambda revision: rendered.inventory(Revision(revision)), self.front
         )

@@ -210,7 +210,7 @@ class World:
             tx.turns._connection.execute(tables.actions.update().values(wake_at=self.clock.now()))
 
     def check(self, rules: DesignRules | None = None) -> CheckAction:
-        rendered = RenderedDesigns(self.designs())
+        rendered = self.rendered()
         steps = PlanDeploySteps(self.store(), rendered, self.provisioner, SCHEMAS.check)
         acceptance, software = self.acceptance(rendered), CheckSoftware(self.store(), rendered)
         etcd = self.check_etcd(rendered)
@@ -251,6 +251,9 @@ class World:
 
     def designs(self) -> SqlDesigns:
         return SqlDesigns(self.engine(), None, DataSchemas())
+
+    def rendered(self) -> RenderedDesigns:
+        return RenderedDesigns(self.designs())
 
     def store(self) -> Store:
         return Store(self.engine(), ProcrastinateWakeup())
