@@ -94,7 +94,8 @@ class Plans:
 
     def _planned(self, req: falcon.Request, body: dict[str, Any], *, force: bool, complete: bool) -> Plan:
         if "retry" in body:
-            return self._plan.retry(body["retry"], force=force, may_override_holds=may_override(req))
+            overrides = may_override(req)
+            return self._plan.retry(body["retry"], force=force, may_override_holds=overrides, complete=complete)
         name = action_name(body["name"])
         request = ActionRequest(
             name,

@@ -35,7 +35,6 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.specification.software import is_whole, software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.clock import Clock
@@ -48,7 +47,13 @@ from shipyard_api.usecases.actions.design_changes import DesignChanges, design_c
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.first_steps import run_checks
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
-from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan, without_graph
+from shipyard_api.usecases.actions.plan_software import (
+    PlanSoftware,
+    Retried,
+    SoftwarePlan,
+    tasks_given,
+    without_graph,
+)
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.actions.written import with_written
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -200,9 +205,10 @@ class PlanAction:
         software = self._software(frozen, name, revision or case.revision, groups, written)
         steps = case.steps
         inputs = _inputs(case, design.inputs, software)
-        deployed = self._deployed(case, groups, design.inputs, complete=complete)
-        skipped = {node for planned in groups for node in planned.members}.intersection(deployed or ())
-        changes = self._changes(case, revision, deployed, skipped, software)
+        deployed = self._deployed(name, groups, case.parameters.targets, design.inputs, complete=complete)
+        skipped = _members(groups).intersection(deployed or ())
+        digests = tasks_given(software, written, skipped, self.rendered.fingerprint)
+        changes = self._changes(name, revision, steps.chosen, deployed, digests)
         skipped -= _ways(case).interrupted
         definition = None if case.refusal else self.definitions.get(name)
         missing = without_graph(definition, inputs) if definition else ()
@@ -225,12 +231,19 @@ class PlanAction:
             changes=changes,
         )
 
-    def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
-        """Return the plan of a retry of an action, which may not have failed yet; raises NotFound."""
-        return self._foreseen(self.of_retry(action, force=force, may_override_holds=may_override_holds))
+    def retry(self, action: str, *, force: bool, may_override_holds: bool, complete: bool = False) -> Plan:
+        """Return the plan of a retry of an action, which may not have failed yet; raises as a plan."""
+        plan = self.of_retry(action, force=force, may_override_holds=may_override_holds, complete=complete)
+        return self._located(self._foreseen(plan))
 
     def of_retry(
-        self, action: str, *, force: bool, may_override_holds: bool, frozen: FrozenSoftware | None = None
+        self,
+        action: str,
+        *,
+        force: bool,
+        may_override_holds: bool,
+        frozen: FrozenSoftware | None = None,
+        complete: bool = True,
     ) -> Plan:
         """Return what a retry would do, as ``of`` does for a request."""
         retry = self.control.plan_retry(action, force=force, may_override_holds=may_override_holds)
@@ -243,6 +256,10 @@ class PlanAction:
         goes_on = Retried(old.id, frozenset(retry.kept) if ACTIONS[old.name].deploys else None)
         frozen = None if written is None else frozen or self.freeze(old.name, old.revision, written)
         software = self._software(frozen, old.name, old.revision, groups, written or {}, goes_on)
+        deployed = self._deployed(old.name, groups, inputs.targets if inputs else (), inputs, complete=complete)
+        chosen = inputs.deploy_steps if inputs else {}
+        left_alone = _members(groups).intersection(deployed or ())
+        digests = tasks_given(software, written or {}, left_alone, self.rendered.fingerprint)
         return Plan(
             name=old.name,
             retried=old.id,
@@ -261,6 +278,7 @@ class PlanAction:
             inputs=retry.inputs,
             frozen=frozen,
             design=self._design(old.revision),
+            changes=self._changes(old.name, old.revision, chosen, deployed, digests),
         )
 
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None, *, complete: bool) -> Case:
@@ -281,15 +299,21 @@ class PlanAction:
         return replace(plan, refusal=first.refusal or _run_fails(plan), findings=(*plan.findings, *dict.fromkeys(new)))
 
     def _deployed(
-        self, case: Case, groups: Sequence[PlannedGroup], inputs: SiteInputs | None, *, complete: bool
+        self,
+        name: ActionName,
+        groups: Sequence[PlannedGroup],
+        targets: Collection[NodeName],
+        inputs: SiteInputs | None,
+        *,
+        complete: bool,
     ) -> Collection[NodeName] | None:
         """Return the deployed nodes of the site, for an action on all of it; None if the provisioner is silent.
 
         ``complete``: raises ports.errors instead.
         """
-        if not ACTIONS[case.action.name].deploys or case.parameters.targets:
+        if not ACTIONS[name].deploys or targets:
             return ()
-        members = {node for planned in groups for node in planned.members}
+        members = _members(groups)
         nodes = self.rendered.inventory(Revision(inputs.revision)).nodes.keys() if inputs and members else ()
         try:
             return self.check.plan_steps.deployed({*members, *nodes})
@@ -300,33 +324,17 @@ class PlanAction:
 
     def _changes(
         self,
-        case: Case,
+        name: ActionName,
         revision: Revision | None,
+        steps: RequestedSteps | None,
         deployed: Collection[NodeName] | None,
-        skipped: Collection[NodeName],
-        software: SoftwarePlan | None,
+        software: Mapping[NodeName, str],
     ) -> DesignChanges | None:
-        if case.action.name not in ACTIONS.of_the_site or revision is None:
+        if name not in ACTIONS.of_the_site or revision is None:
             return None
-        steps = case.steps.chosen
         services = not self.check.rules.limits.no_service
         specifications = self.check.plan_steps.specifications
-        digests = self._software_digests(case, skipped, software)
-        return design_changes(specifications, revision, steps, deployed, services=services, software=digests)
-
-    def _software_digests(
-        self, case: Case, nodes: Collection[NodeName], software: SoftwarePlan | None
-    ) -> Mapping[NodeName, str]:
-        """Return the digests of the tasks that would run: empty for those of the nodes that have none."""
-        written = case.parameters.software
-        if not is_whole(written):
-            return {}
-        every, fingerprint = () if written else nodes, self.rendered.fingerprint
-        if software is None:  # the site has no task graph
-            return dict.fromkeys(every, "")
-        if (stage := software.stage) is None:
-            return {}
-        return software_digests(stage.flow.nodes_of, stage.documents, stage.facts.keys, fingerprint, every)
+        return design_changes(specifications, revision, steps, deployed, services=services, software=software)
 
     def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
         if ACTIONS[name].services:
@@ -382,7 +390,7 @@ class PlanAction:
         """Return what the stage runs if every node is deployed."""
         if frozen is None or revision is None:
             return None
-        deployed = {node for planned in groups for node in planned.members} if ACTIONS[name].deploys else None
+        deployed = _members(groups) if ACTIONS[name].deploys else None
         return self.plan_software(frozen, revision, deployed, written, retried)
 
     def _steps(self, name: ActionName, inputs: ActionInputs) -> Sequence[StepId]:
@@ -397,6 +405,10 @@ def _run_fails(plan: Plan) -> ShipyardError | None:
         return None
     faults = [fault for fault in errors(plan.software.findings) if fault.name not in _ON_THE_WORKER]
     return FirstStepFails(step, no_plan(faults).reason, faults) if faults else None
+
+
+def _members(groups: Sequence[PlannedGroup]) -> set[NodeName]:
+    return {node for planned in groups for node in planned.members}
 
 
 def _inputs(case: Case, inputs: SiteInputs | None, software: SoftwarePlan | None) -> ActionInputs:

@@ -13,6 +13,7 @@ from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.specification.software import is_whole, software_digests
 from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE, Layer
 from shipyard_api.domain.task_graph.plan import Batch, Run, SkipReason
@@ -96,6 +97,26 @@ class PlanSoftware:
             done = self.store.read(lambda tx: keeping(tx, stage, retried.action)).kept_tasks
             batches = _without(batches, {(node, task) for node, task in done if retried.keeps(node)})
         return SoftwarePlan(batches, sorted(run.site_plan.plan.skipped.items()), findings, stage)
+
+
+def tasks_given(
+    planned: SoftwarePlan | None,
+    written: JsonObject,
+    nodes: Collection[NodeName],
+    fingerprint: Callable[[bytes], str],
+) -> Mapping[NodeName, str]:
+    """Return the digests of the tasks that a run would leave: empty for those of the nodes that it has none for.
+
+    ``planned``: None without a task graph. ``written``: the limits of the run.
+    """
+    if not is_whole(written):
+        return {}
+    every = () if written else nodes
+    if planned is None:
+        return dict.fromkeys(every, "")
+    if (stage := planned.stage) is None:
+        return {}
+    return software_digests(stage.flow.nodes_of, stage.documents, stage.facts.keys, fingerprint, every)
 
 
 def without_graph(definition: Definition, inputs: ActionInputs) -> Sequence[Finding]:

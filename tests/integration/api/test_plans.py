@@ -474,6 +474,7 @@ def test_a_retry_shows_what_it_leaves_alone(site: Site, engine: sa.Engine, faile
     (only,) = found["groups"]
     assert (only["nodes"], only["sends"]) == (["n1", "n2"], ["n2"])
     assert found["totals"] == {"groups": 1, "critical_groups": 1, "nodes": 2, "kept": 1, "sent": 1}
+    assert found["changes"]["counts"] == {"unknown": 1, "new": 1}  # as a plan of the action
     # So is a failure that was tolerated.
     with engine.begin() as connection:
         connection.execute(tables.actions.update().values(state="success"))

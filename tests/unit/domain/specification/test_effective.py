@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
+import subprocess
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from shipyard_api.domain import deployment_configuration
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Collection, Rendering, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.drift import firmware
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.effective import EffectiveDesign
+from shipyard_api.domain.specification.given import Given
+from shipyard_api.domain.specification.impact import Impact, NodeImpact, impact_of
 from shipyard_api.domain.specification.kinds import KINDS, Aspect, Reach, aspect_of, kind_of
 from shipyard_api.domain.strategy import strategy
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS
@@ -222,14 +227,16 @@ def test_a_secret_counts_by_its_keyed_digest() -> None:
     assert not values[Aspect.STORAGE]["storage.a"].secret
 
 
-def test_the_image_of_the_how_to_reaches_nine_servers() -> None:
-    entries = list(read_documents(SMALL.read_bytes()))
-    after = copy.deepcopy(entries)
-    (server,) = [each for each in after if each["metadata"]["name"] == "server"]
-    server["data"]["platform"]["image"] = "noble"
-    found = differing(entries, after)
-    assert len(found) == 9
-    assert all(aspects == {"image"} for aspects in found.values())
+def test_the_edit_of_the_how_to_gives_nine_reinstallations() -> None:
+    page = (ROOT / "docs" / "howto" / "review-a-change.md").read_text("utf-8")
+    (edit,) = re.findall(r"^(sed .*) >/tmp/changed-site\.yaml$", page, re.MULTILINE)
+    edited = subprocess.run(["sh", "-euc", edit], cwd=ROOT, capture_output=True, check=True).stdout
+    before, after = (digests(list(read_documents(raw))) for raw in (SMALL.read_bytes(), edited))
+    found = {
+        impact_of(wanted, Given(ActionId(""), None, before[node]), deployed=True, services=True)
+        for node, wanted in after.items()
+    }
+    assert (len(after), found) == (9, {NodeImpact(Impact.REINSTALL, ("image",))})
 
 
 @cache
