@@ -119,19 +119,20 @@ def started(command: list[str], settings: Environment, log: Path, word: str) -> 
 
 
 @contextmanager
-def installed(package: str, program: str, variable: str) -> Iterator[Environment]:
-    """Install a package into an environment of its own; yield ``variable`` with the path of its program.
+def installed(packages: str, program: str, variable: str) -> Iterator[Environment]:
+    """Install packages into an environment of their own; yield ``variable`` with the path of its program.
 
-    Raises LeftOut if the package is not available.
+    Raises LeftOut if they are not available.
     """
     with tempfile.TemporaryDirectory(prefix="shipyard-client-") as made:
         directory = Path(made) / "env"
         python = directory / "bin" / "python"
         # One retry, so an unreachable index fails soon.
         install = [str(python), "-m", "pip", "--disable-pip-version-check", "--retries", "1", "install", "--quiet"]
-        for command in ([str(ROOT / ".venv" / "bin" / "python"), "-m", "venv", str(directory)], [*install, package]):
+        environment = [str(ROOT / ".venv" / "bin" / "python"), "-m", "venv", str(directory)]
+        for command in (environment, [*install, *packages.split()]):
             if run(command, {}, seconds=LONGEST_INSTALLATION):
-                raise LeftOut(f"{package} cannot be installed")
+                raise LeftOut(f"{packages} cannot be installed")
         yield {variable: str(directory / "bin" / program)}
 
 
