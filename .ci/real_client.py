@@ -3,7 +3,6 @@
 openapi-python-client makes its part `rest` from our document; mypy holds the rest of it to that part.
 """
 
-import json
 import shutil
 import sys
 import tempfile
@@ -11,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
 from real_peer import LONGEST_INSTALLATION, ROOT, Environment, LeftOut, run, step
 
 # The generator has the version of requirements-packaging.lock, which a release uses.
@@ -25,8 +23,6 @@ def client() -> Iterator[Environment]:
     with tempfile.TemporaryDirectory(prefix="shipyard-typed-client-") as made:
         copy, python = Path(made, "client"), Path(made, "env", "bin", "python")
         shutil.copytree(ROOT / "shipyard_client", copy)
-        document = Path(made, "openapi.json")
-        document.write_text(json.dumps(yaml.safe_load((ROOT / "schemas" / "openapi.yaml").read_text())))
         install = [str(python), "-m", "pip", "--disable-pip-version-check", "--retries", "1", "install", "--quiet"]
         for command in (
             [str(ROOT / ".venv" / "bin" / "python"), "-m", "venv", str(python.parents[1])],
@@ -34,7 +30,7 @@ def client() -> Iterator[Environment]:
         ):
             if run(command, {}, seconds=LONGEST_INSTALLATION):
                 raise LeftOut("openapi-python-client cannot be installed")
-        if run([str(python), str(copy / "generate.py"), str(document)], {}):
+        if run([str(python), str(copy / "generate.py"), str(ROOT / "schemas" / "openapi.yaml")], {}):
             raise SystemExit("the generator failed")
         if run([*install, str(copy)], {}, seconds=LONGEST_INSTALLATION):
             raise LeftOut("what the client needs cannot be installed")

@@ -8,7 +8,6 @@ pages and completions), documentation site, software bill of materials, images w
 import gzip
 import hashlib
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -20,8 +19,6 @@ from configparser import ConfigParser
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-
-import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / ".build" / "packaging" / "bin"
@@ -66,16 +63,10 @@ class Release:
             shutil.copytree(self.source, copy, dirs_exist_ok=True)
             # setuptools itself, of the version that requirements.lock pins; the environment may have no pip.
             build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-            self._generate_client(Path(copy))
-            for package in (copy, f"{copy}/shipyard_simulators", f"{copy}/shipyard_client"):
+            client = f"{copy}/shipyard_client"
+            self._run(str(PACKAGING / "python"), f"{client}/generate.py", f"{copy}/schemas/openapi.yaml")
+            for package in (copy, f"{copy}/shipyard_simulators", client):
                 self._run(sys.executable, "-c", build, str(self.out.resolve()), place=package)
-
-    def _generate_client(self, copy: Path) -> None:
-        """Make the part of the typed client that the OpenAPI document says, as the server serves the document."""
-        document = copy.with_name(f"{copy.name}.json")
-        document.write_text(json.dumps(yaml.safe_load((copy / "schemas" / "openapi.yaml").read_text(encoding="utf-8"))))
-        self._run(str(PACKAGING / "python"), str(copy / "shipyard_client" / "generate.py"), str(document))
-        document.unlink()
 
     def _chart(self) -> None:
         """Pack the chart as Helm does; `helm package` would write the time of the build."""

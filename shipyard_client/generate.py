@@ -1,6 +1,6 @@
 """Make the part ``rest`` of the client from the OpenAPI document, with openapi-python-client.
 
-``python generate.py DOCUMENT``, in an environment that has it; what it writes is no part of the repository.
+``python generate.py schemas/openapi.yaml``, in an environment that has it; its output is no part of the repository.
 """
 
 import json
@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from ruamel.yaml import YAML
 
 HERE = Path(__file__).resolve().parent
 TAGS = {"actions", "configdocs", "nodes", "service"}
@@ -19,7 +21,7 @@ CONFIG: dict[str, Any] = {"post_hooks": []}
 
 def main(source: str) -> int:
     """Write the part; return the exit code of the generator."""
-    document = narrowed(json.loads(Path(source).read_text(encoding="utf-8")))
+    document = narrowed(YAML(typ="safe").load(Path(source)))
     with tempfile.TemporaryDirectory() as made:
         written, config = Path(made, "openapi.json"), Path(made, "config.json")
         written.write_text(json.dumps(document), encoding="utf-8")
