@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from shipyard_api.actions.pull_design import PullInputs
@@ -26,22 +26,13 @@ from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.versions import Versions, read_versions
+from shipyard_api.usecases.pulls.deploy import DeployPulled
 from shipyard_api.workflow.definition import Definition
 
 LOG = logging.getLogger(__name__)
 
 _STATES = 8  # of one commit in one poll, at most: loaded, committed, planned, started
 _PULLS = ActionFilters(names=(PULL_DESIGN,))
-
-
-class Deployments(Protocol):
-    """What follows a commit; both may raise ShipyardError and ports.errors."""
-
-    def plan(self, pull: Pull) -> Pull:
-        """Return the pull with a stored plan; the same one if its revision was deployed before."""
-
-    def start(self, pull: Pull) -> Pull:
-        """Return the pull with the action that was started from its plan; the same one before its approval."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +44,7 @@ class PullDesign:
     store: Store
     load: LoadConfigdocs
     commit: CommitConfigdocs
-    deployments: Deployments
+    deployments: DeployPulled
     definition: Definition
     caller: Caller
     new_id: Callable[[], str]
