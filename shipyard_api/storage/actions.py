@@ -16,8 +16,6 @@ from shipyard_api.domain.actions import (
     ActionState,
     Control,
     RunState,
-    StepId,
-    StepState,
 )
 from shipyard_api.domain.approvals import Approval, WaveGate
 from shipyard_api.domain.errors import SiteActionRunning
@@ -45,11 +43,11 @@ from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.action_filters import filtered
-from shipyard_api.storage.action_rows import SHOWN, action_record
 from shipyard_api.storage.groups import groups_of_action
 from shipyard_api.storage.nodes import Wanted, nodes_of_action
 from shipyard_api.storage.plan_tables import plans
 from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.rows import SHOWN, action_record, record
 from shipyard_api.storage.running_site_actions import MOVING, on_nodes, on_site
 from shipyard_api.storage.successors import newest_successor
 from shipyard_api.storage.turns import Turns
@@ -241,17 +239,7 @@ class Actions:
         for row in self._connection.execute(
             sa.select(*columns).where(steps.action_id.in_(actions)).order_by(steps.action_id, steps.position)
         ):
-            by_action[ActionId(row.action_id)].append(
-                StepRecord(
-                    ActionId(row.action_id),
-                    StepId(row.id),
-                    row.position,
-                    StepState(row.state) if row.state else None,
-                    row.started_at,
-                    row.ended_at,
-                    row.detail,
-                )
-            )
+            by_action[ActionId(row.action_id)].append(record(StepRecord, row, index=row.position))
         return by_action
 
     def described(

@@ -9,7 +9,10 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.phases import IN_ORDER, phase
+from shipyard_api.storage.rows import record
+
+# Rows of one transaction have the same time, and prepare comes first.
+IN_ORDER = (t.group_phases.c.submitted_at, t.group_phases.c.phase.desc(), t.group_phases.c.batch)
 
 
 def groups_of_action(
@@ -32,18 +35,7 @@ def groups_of_action(
     names = [row.name for row in rows]
     counts, phases = _counts(connection, action, names), _phases(connection, action, names)
     return [
-        GroupRecord(
-            row.position,
-            row.name,
-            row.critical,
-            row.depends_on,
-            row.status,
-            row.reason,
-            row.detail,
-            counts[row.name],
-            phases[row.name],
-        )
-        for row in rows
+        record(GroupRecord, row, index=row.position, nodes=counts[row.name], phases=phases[row.name]) for row in rows
     ]
 
 
@@ -73,5 +65,5 @@ def _phases(connection: sa.Connection, action: ActionId, groups: Sequence[str]) 
     for row in connection.execute(
         sa.select(phases).where(phases.c.action_id == action, phases.c.group_name.in_(groups)).order_by(*IN_ORDER)
     ):
-        by_group[row.group_name].append(phase(row, row.nodes))
+        by_group[row.group_name].append(record(PhaseRecord, row))
     return by_group

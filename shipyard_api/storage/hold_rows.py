@@ -9,10 +9,11 @@ from ulid import ULID
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.nodes import HELD
-from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, HoldId, HoldKind, NodeWork, work_on
+from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldClass, NodeWork, work_on
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.rows import record
 
 # Any number that no other advisory lock in this database uses.
 _LOCK = 0x5317_401D
@@ -88,15 +89,4 @@ def on_nodes(nodes: Collection[NodeName] | None) -> tuple[sa.ColumnElement[bool]
 
 def hold_from(row: "sa.Row[Any]") -> Hold:
     """Return a hold from its row."""
-    return Hold(
-        HoldId(row.id),
-        NodeName(row.node),
-        HoldKind(row.kind),
-        row.reason,
-        row.placed_by,
-        row.placed_at,
-        row.until,
-        row.released_by,
-        row.released_at,
-        HoldClass(row.hold_class),
-    )
+    return record(Hold, row, hold_class=HoldClass(row.hold_class))

@@ -37,9 +37,9 @@ def left_cordons(which: sa.ColumnElement[bool]) -> sa.Select[Any]:
         held.updated_at > drain.at,
     )
     ended = by.state.in_([state.value for state in ENDED])
-    cleared = sa.func.coalesce(last.cleared > last.drained, sa.false()).label("cleared")
+    cleared = sa.func.coalesce(last.cleared > last.drained, sa.false()).label("labels_cleared")
     return (
-        sa.select(drain.node, drain.action_id, by.name, drain.at, cleared)
+        sa.select(drain.node, drain.action_id, by.name, drain.at.label("since"), cleared)
         .where(drain.id == last.drained, by.id == drain.action_id, ended, ~deployed)
         .where(sa.or_(last.undone.is_(None), last.undone < last.drained))
         .order_by(drain.node)

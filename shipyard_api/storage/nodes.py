@@ -28,9 +28,10 @@ from shipyard_api.ports.state.nodes import (
     TeardownRecord,
 )
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.groups import IN_ORDER
 from shipyard_api.storage.left_cordons import left_cordons
 from shipyard_api.storage.phase_history import phase_history, teardown_history, usual_durations
-from shipyard_api.storage.phases import IN_ORDER, phase
+from shipyard_api.storage.rows import record
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 Row = sa.Row[Any]
@@ -177,10 +178,8 @@ class Nodes:
         return self._left_cordons(sa.and_(named, rows.action_id == action))
 
     def _left_cordons(self, which: sa.ColumnElement[bool]) -> Mapping[NodeName, LeftCordon]:
-        return {
-            NodeName(row.node): LeftCordon(ActionId(row.action_id), ActionName(row.name), row.at, row.cleared)
-            for row in self._connection.execute(left_cordons(which))
-        }
+        cordons = [record(LeftCordon, row) for row in self._connection.execute(left_cordons(which))]
+        return {cordon.node: cordon for cordon in cordons}
 
     def teardowns(self, node: str, *, limit: int) -> Sequence[TeardownRecord]:
         """Return what began and ended of the node's teardowns, newest first."""
@@ -192,17 +191,7 @@ class Nodes:
             .order_by(rows.id.desc())
             .limit(limit)
         )
-        return [
-            TeardownRecord(
-                ActionId(row.action_id),
-                ActionName(row.name),
-                Operation(row.operation),
-                Outcome(row.outcome),
-                row.message,
-                row.at,
-            )
-            for row in self._connection.execute(query)
-        ]
+        return [record(TeardownRecord, row) for row in self._connection.execute(query)]
 
     def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return those of the nodes that the newest action which worked on them deployed."""
@@ -307,13 +296,10 @@ class Nodes:
         )
         by_action: defaultdict[str, list[NodeChange]] = defaultdict(list)
         for row in rows:
-            change = NodeChange(
-                row.at, NodeStatus(row.status), row.phase, row.group_name, row.reason, row.detail, late=row.late
-            )
-            by_action[row.action_id].append(change)
+            by_action[row.action_id].append(record(NodeChange, row))
         return by_action
 
-    def _phases(self, node: str, actions: Sequence[str]) -> Mapping[str, Sequence[tuple[str, PhaseRecord]]]:
+    def _phases(self, node: str, actions: Sequence[str]) -> Mapping[str, Sequence[PhaseRecord]]:
         """Return the phases that sent the node; only a group that holds it can have done so."""
         phases, held = t.group_phases, _held(node, actions)
         shown = [column for column in phases.c if column.name != "nodes"]
@@ -323,9 +309,9 @@ class Nodes:
             .where(sa.literal(node) == sa.any_(phases.c.nodes))
             .order_by(*IN_ORDER)
         )
-        by_action: defaultdict[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
+        by_action: defaultdict[str, list[PhaseRecord]] = defaultdict(list)
         for row in rows:
-            by_action[row.action_id].append((row.group_name, phase(row, ())))
+            by_action[row.action_id].append(record(PhaseRecord, row, nodes=()))
         return by_action
 
 
@@ -375,14 +361,4 @@ def _known(row: Row) -> NodeChange:
 def node_record(row: Row) -> NodeRecord:
     """Return a row of ``action_nodes`` as readers get it."""
     late = Late(row.late_since, row.late_usual) if row.late_since is not None else None
-    return NodeRecord(
-        row.name,
-        NodeStatus(row.status),
-        row.reason,
-        row.detail,
-        row.group_name,
-        row.groups,
-        row.updated_at,
-        late,
-        row.older,
-    )
+    return record(NodeRecord, row, late=late)

@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
-from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.observations import DownNode, LeftNode, MachineObservation, ObservedMember, TakenDownNode
 from shipyard_api.domain.hardware.features import OfNode, Value
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -16,7 +15,7 @@ from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.observations import Unobserved
 from shipyard_api.storage import observation_tables as s
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.action_rows import SHOWN, action_record
+from shipyard_api.storage.rows import SHOWN, action_record, record
 from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 _ENDED = tuple(state.value for state in ENDED)
@@ -80,10 +79,8 @@ class Observations:
             .where(newest.c.reason == TORN_DOWN, by.c.state.in_(_ENDED), ~removed(newest.c))
             .order_by(newest.c.name)
         )
-        return [
-            TakenDownNode(NodeName(row.name), ActionId(row.action_id), ActionName(row.action_name), row.updated_at)
-            for row in self._connection.execute(query)
-        ]
+        rows = self._connection.execute(query)
+        return [record(TakenDownNode, row, since=row.updated_at) for row in rows]
 
     def down(self, names: Collection[NodeName]) -> Sequence[DownNode]:
         """Return those of the nodes that an ended action did not leave deployed: their newest that worked on them.
@@ -104,16 +101,7 @@ class Observations:
             .order_by(newest.c.name)
         )
         return [
-            DownNode(
-                NodeName(row.name),
-                ActionId(row.action_id),
-                ActionName(row.action_name),
-                row.updated_at,
-                NodeStatus(row.status),
-                torn_down=row.reason == TORN_DOWN,
-                removed=row.removed,
-                in_place=not row.exclusive,
-            )
+            record(DownNode, row, since=row.updated_at, torn_down=row.reason == TORN_DOWN, in_place=not row.exclusive)
             for row in self._connection.execute(query)
         ]
 
@@ -151,16 +139,7 @@ class Observations:
             .values(look_at=now + timedelta(seconds=pause))
             .returning(rows.c.action_id, actions.name, actions.parameters, actions.revision, actions.ended_at)
         )
-        unobserved = [
-            Unobserved(
-                ActionId(row.action_id),
-                ActionName(row.name),
-                row.parameters,
-                None if row.revision is None else Revision(row.revision),
-                row.ended_at,
-            )
-            for row in self._connection.execute(taken)
-        ]
+        unobserved = [record(Unobserved, row) for row in self._connection.execute(taken)]
         return sorted(unobserved, key=lambda entry: entry.action)
 
     def record(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.plans.plan import PlanContent, PlanId, Signature, StoredPlan
 from shipyard_api.storage.plan_tables import plans as t
+from shipyard_api.storage.rows import record
 
 
 class Plans:
@@ -56,16 +57,5 @@ class Plans:
 
 
 def _plan(row: "sa.Row[tuple[object, ...]]") -> StoredPlan:
-    return StoredPlan(
-        id=PlanId(row.id),
-        name=ActionName(row.name),
-        digest=row.digest,
-        content=PlanContent(row.content),
-        request=row.request,
-        shown=row.shown,
-        stored_by=row.stored_by,
-        key=row.caller,
-        stored_at=row.stored_at,
-        signatures=tuple(map(Signature.from_json, row.signatures or ())),
-        action=ActionId(row.action_id) if row.action_id else None,
-    )
+    signatures = tuple(map(Signature.from_json, row.signatures or ()))
+    return record(StoredPlan, row, content=PlanContent(row.content), key=row.caller, signatures=signatures)

@@ -10,13 +10,14 @@ from sqlalchemy.exc import IntegrityError
 
 from shipyard_api.domain.actions import ENDED, ActionName, RunState
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.errors import ReleaseExists
 from shipyard_api.domain.task_graph.layers import SITE, Cluster, ClusterId, Label, Layer, Release, ReleaseId
 from shipyard_api.domain.task_graph.roles import Primaries, choose_primaries
 from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.ports.state.software import SoftwareSite, StoredNode
 from shipyard_api.storage import software_tables as t
+from shipyard_api.storage.rows import record
 from shipyard_api.storage.tables import action_nodes, actions
 from shipyard_api.storage.worked_nodes import worked_on
 
@@ -107,17 +108,7 @@ class Software:
         """Return every node that the cluster ever had, in the order of their ids."""
         table = t.cluster_nodes
         query = sa.select(table, _STATUS.label("status")).where(table.c.cluster_id == cluster).order_by(table.c.id)
-        return [
-            StoredNode(
-                row.id,
-                NodeName(row.name),
-                tuple(row.roles),
-                tuple(row.tags),
-                tuple(row.assigned),
-                status=NodeStatus(row.status) if row.status else None,
-            )
-            for row in self._connection.execute(query)
-        ]
+        return [record(StoredNode, row) for row in self._connection.execute(query)]
 
     def assigned(self, names: Collection[NodeName]) -> Mapping[NodeName, tuple[Sequence[str], Sequence[str]]]:
         """Return the roles and the tags of those of these nodes that have any."""

@@ -12,6 +12,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.state.task_results import MATRIX_LETTERS, NOT_BEGUN, TaskMatrix, TaskRecord
 from shipyard_api.storage import tables
+from shipyard_api.storage.rows import record
 from shipyard_api.storage.software_tables import task_results
 
 
@@ -105,20 +106,4 @@ class TaskResults:
         return list(self._connection.execute(query).scalars())
 
     def _records(self, query: sa.Select[Any]) -> Sequence[TaskRecord]:
-        return [
-            TaskRecord(
-                ActionId(row.action_id),
-                NodeName(row.node),
-                TaskId(row.task),
-                TaskStatus(row.status),
-                row.marker,
-                row.began_at,
-                row.ended_at,
-                row.exit_status,
-                row.attempts,
-                row.seconds,
-                row.detail,
-                row.tail,
-            )
-            for row in self._connection.execute(query)
-        ]
+        return [record(TaskRecord, row) for row in self._connection.execute(query)]

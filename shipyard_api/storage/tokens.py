@@ -8,6 +8,7 @@ from ulid import ULID
 
 from shipyard_api.ports.state.tokens import TokenRecord
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.rows import record
 
 _tokens = t.api_tokens.c
 _BY_DIGEST = sa.select(t.api_tokens).where(
@@ -65,6 +66,4 @@ class Tokens:
 
 
 def _token(row: "sa.Row[tuple[object, ...]]") -> TokenRecord:
-    return TokenRecord(
-        row.id, row.name, tuple(row.roles), row.created_at, row.expires_at, row.revoked_at, row.last_used_at
-    )
+    return record(TokenRecord, row)

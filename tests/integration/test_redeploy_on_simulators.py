@@ -204,7 +204,7 @@ def test_a_server_that_a_stopped_redeploy_leaves_cordoned_is_drift_until_a_retry
     def listed() -> list[str]:
         nodes = ListNodes(world.store(), lambda _job: None, lambda _node: None, lambda: None)
         (n1,) = nodes.page(status=(), prefix="n1", after="", limit=9)
-        return list(n1.cordon.commands("n1")) if n1.cordon else []
+        return list(n1.cordon.commands) if n1.cordon else []
 
     assert (shown(), listed()) == ([], [])
 

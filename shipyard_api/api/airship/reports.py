@@ -98,10 +98,10 @@ def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
 
     def phases(node: ReportedNode) -> list[dict[str, Any]]:
         phases = []
-        for group, phase in node.phases:
-            key = (group, phase.phase, phase.batch)
+        for phase in node.phases:
+            key = (phase.group, phase.phase, phase.batch)
             if key not in shown:
-                shown[key] = {"group": group, **phase_entity(phase)}
+                shown[key] = {"group": phase.group, **phase_entity(phase)}
             phases.append(shown[key])
         return phases
 

@@ -81,21 +81,21 @@ def _latest(record: LastNodeRecord, designed: Collection[NodeName] | None) -> di
             {"action_id": work.action, "action": work.name, "phase": work.phase.value} for work in record.pending
         ],
         "in_design": in_design,
-        "cordon": _cordon(record.node.name, record.cordon),
+        "cordon": _cordon(record.cordon),
         "roles": list(record.roles),
         "tags": list(record.tags),
         "impact": record.impact and {"class": record.impact.impact.value, "aspects": list(record.impact.aspects)},
     }
 
 
-def _cordon(node: str, cordon: LeftCordon | None) -> dict[str, Any] | None:
+def _cordon(cordon: LeftCordon | None) -> dict[str, Any] | None:
     if cordon is None:
         return None
     return {
         "action_id": cordon.action,
-        "action": cordon.action_name,
+        "action": cordon.name,
         "since": zulu(cordon.since),
-        "commands": list(cordon.commands(node)),
+        "commands": list(cordon.commands),
     }
 
 
@@ -112,11 +112,11 @@ def _history(history: NodeHistory, job_address: Callable[[str], str | None]) -> 
         "phases": [
             {
                 **phase_entity(phase),
-                "group": group,
+                "group": phase.group,
                 "message": phase.message,
                 "look_at": job_address(phase.job) if phase.job else None,
             }
-            for group, phase in history.phases
+            for phase in history.phases
         ],
     }
 

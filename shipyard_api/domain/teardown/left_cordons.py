@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shipyard_api.domain.actions import ActionId, ActionName, is_listed
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.remedies import bring_back, uncordon
 
 
@@ -16,14 +17,16 @@ class LeftCordon:
     its cordon alone brings nothing back.
     """
 
+    node: NodeName
     action: ActionId
-    action_name: ActionName
+    name: ActionName
     since: datetime
     labels_cleared: bool
 
-    def commands(self, node: str) -> Sequence[str]:
-        """Return the commands that bring the node back, one of which is enough, the usual one first."""
+    @property
+    def commands(self) -> Sequence[str]:
+        """The commands that bring the node back, one of which is enough, the usual one first."""
         if self.labels_cleared:
-            return [bring_back(node, self.action, self.action_name)]
-        retry = [bring_back(node, self.action, self.action_name)] if is_listed(self.action_name) else []
-        return [*retry, uncordon(node)]
+            return [bring_back(self.node, self.action, self.name)]
+        retry = [bring_back(self.node, self.action, self.name)] if is_listed(self.name) else []
+        return [*retry, uncordon(self.node)]

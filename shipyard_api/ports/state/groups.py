@@ -9,11 +9,12 @@ from shipyard_api.domain.nodes import NodeStatus
 
 @dataclass(frozen=True, slots=True)
 class PhaseRecord:
-    """A started phase of a group; a phase sent in batches has one record a batch.
+    """A started phase of a group; a phase sent in batches has one record a batch. ``nodes``: those that it sent.
 
     ``running_at``: when the provisioner first reported it as running instead of queued.
     """
 
+    group: str
     phase: str
     batch: int
     status: str

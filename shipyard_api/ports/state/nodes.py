@@ -100,7 +100,7 @@ class NodeChange:
 class NodeHistory:
     """What one action did with a node: its record, its changes of status, and the phases that submitted it.
 
-    Changes are in order of time; phases, each with its group, in the order of their start.
+    Changes are in order of time; phases are in the order of their start.
     """
 
     action: ActionId
@@ -109,7 +109,7 @@ class NodeHistory:
     created_at: datetime
     node: NodeRecord
     changes: Sequence[NodeChange]
-    phases: Sequence[tuple[str, PhaseRecord]]
+    phases: Sequence[PhaseRecord]
 
 
 @dataclass(frozen=True, slots=True)

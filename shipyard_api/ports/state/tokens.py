@@ -1,6 +1,5 @@
 """API tokens."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +10,7 @@ class TokenRecord:
 
     id: str
     name: str
-    roles: Sequence[str]
+    roles: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None

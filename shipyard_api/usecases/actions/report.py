@@ -54,10 +54,10 @@ class ReportedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReportedNode:
-    """A node with the phases that sent it, each with its group, in order of time, and its address."""
+    """A node with the phases that sent it, in order of time, and its address."""
 
     node: NodeRecord
-    phases: Sequence[tuple[str, PhaseRecord]]
+    phases: Sequence[PhaseRecord]
     look_at: str | None
 
 
@@ -154,17 +154,15 @@ class ReportAction:
         return [(phase, self.places.job(phase.job) if phase.job else None) for phase in group.phases]
 
     def _nodes(self, nodes: Sequence[NodeRecord], groups: Sequence[GroupRecord]) -> Sequence[ReportedNode]:
-        sent: Mapping[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
+        sent: Mapping[str, list[PhaseRecord]] = defaultdict(list)
         for group in groups:
             for phase in group.phases:
                 for name in phase.nodes:
-                    sent[name].append((group.name, phase))
+                    sent[name].append(phase)
         listed = []
         for node in nodes:
-            phases = sorted(
-                sent.get(node.name, ()), key=lambda entry: (entry[1].submitted_at, entry[1].phase == "deploy")
-            )
-            listed.append(ReportedNode(node, phases, self._place(node, [phase for _, phase in phases])))
+            phases = sorted(sent.get(node.name, ()), key=lambda phase: (phase.submitted_at, phase.phase == "deploy"))
+            listed.append(ReportedNode(node, phases, self._place(node, phases)))
         return listed
 
     def _place(self, node: NodeRecord, phases: Sequence[PhaseRecord]) -> str | None:

@@ -85,7 +85,7 @@ def test_a_cordon_is_left_until_it_is_taken_back_or_its_node_is_gone(
         cordons = site.cordons()
         assert (N1 in cordons and cordons[N1].labels_cleared) == bool(expected), lines
         assert (N1 in cordons) == (expected is not None), lines
-        assert cordons[N2] == LeftCordon(site.actions[0], ActionName("deploy_site"), NOW, False)
+        assert cordons[N2] == LeftCordon(N2, site.actions[0], ActionName("deploy_site"), NOW, False)
     # A drain that goes on is no cordon that was left.
     site.set(state="running", ended_at=None, exclusive=False)
     assert site.cordons() == {}

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.left_cordons import LeftCordon
 from tests.unit.tables import every_row
 
@@ -16,6 +17,8 @@ RETRY, UNCORDON = "shipyard retry A", "shipyard node uncordon n1"
     }
 )
 def test_the_commands_that_bring_a_node_back(action: str, labels_cleared: bool, commands: list[str]) -> None:
-    left = LeftCordon(ActionId("A"), ActionName(action), datetime(2026, 3, 2, tzinfo=UTC), labels_cleared)
+    left = LeftCordon(
+        NodeName("n1"), ActionId("A"), ActionName(action), datetime(2026, 3, 2, tzinfo=UTC), labels_cleared
+    )
 
-    assert left.commands("n1") == commands
+    assert left.commands == commands

@@ -28,7 +28,7 @@ GATE: Any = SimpleNamespace(outlook="It passes when a person approves it")
 def phase(name: str, seconds: float, *, began: bool = False, ended: bool = False) -> PhaseRecord:
     """A phase that was submitted some seconds ago."""
     at = NOW - timedelta(seconds=seconds)
-    return PhaseRecord(name, 0, "running", "job", ["n1"], "", at, at if began else None, NOW if ended else None)
+    return PhaseRecord("g", name, 0, "running", "job", ["n1"], "", at, at if began else None, NOW if ended else None)
 
 
 def group(status: str, *phases: PhaseRecord) -> GroupRecord:

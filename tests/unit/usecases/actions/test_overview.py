@@ -28,7 +28,7 @@ def test_letter(
     status: NodeStatus, phase: str | None, running_at: datetime | None, ended_at: datetime | None, letter: str
 ) -> None:
     node = NodeLine("n1", status, ["a"])
-    sent = [PhaseRecord(phase, 1, "running", "job", ["n1"], "", T, running_at, ended_at)] if phase else []
+    sent = [PhaseRecord("a", phase, 1, "running", "job", ["n1"], "", T, running_at, ended_at)] if phase else []
     group = GroupRecord(0, "a", False, [], "deploying", None, "", {}, sent)
 
     assert letters([node], [group]) == letter
