@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.parameters import nodes as names_of_nodes
+from shipyard_api.api.entities.nodes import Node, NodeList
 from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import single, text, whole_number, words
@@ -12,7 +13,6 @@ from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
-from shipyard_api.ports.state.nodes import Late, NodeRecord
 from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup, Page
 
 MOST = 1000
@@ -51,7 +51,7 @@ class Nodes:
         after = name_of_node(req, "marker")
         nodes = self._describe.nodes(action_id, page, after, names_of_nodes(req, "node"))
         last = nodes[-1].name if len(nodes) == page.limit else None
-        resp.media = {"nodes": [node_entity(node) for node in nodes], "next": last}
+        resp.media = NodeList([Node.of(node) for node in nodes], last)
 
 
 def name_of_node(req: falcon.Request, name: str) -> str:
@@ -103,22 +103,3 @@ def phase_entity(phase: PhaseRecord) -> dict[str, Any]:
         "running_at": zulu(phase.running_at),
         "ended_at": zulu(phase.ended_at),
     }
-
-
-def node_entity(node: NodeRecord) -> dict[str, Any]:
-    """Return a node of an action as it is shown."""
-    return {
-        "name": node.name,
-        "status": node.status.value,
-        "reason": node.reason,
-        "detail": node.detail,
-        "group": node.group,
-        "groups": list(node.groups),
-        "updated_at": zulu(node.updated_at),
-        "late": late_entity(node.late),
-    }
-
-
-def late_entity(late: Late | None) -> dict[str, Any] | None:
-    """Return since when a node is late, None unless it is."""
-    return None if late is None else {"since": zulu(late.since), "usual_seconds": late.usual}

@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
+from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity
 from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.tasks import task_entity, task_totals
+from shipyard_api.api.entities.nodes import NodePhase, ReportedNode
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.findings import Finding
@@ -16,7 +17,7 @@ from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.usecases.actions import report as report_action
-from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup, ReportedNode
+from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup
 from shipyard_api.usecases.actions.way_back import way_back
 
 
@@ -92,20 +93,10 @@ def _group(reported: ReportedGroup) -> dict[str, Any]:
     }
 
 
-def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
+def _nodes(report: report_action.Report) -> list[ReportedNode]:
     """Return the nodes. A phase is rendered once for all the nodes that it sent: there can be 10,000 of them."""
-    shown: dict[tuple[str, str, int], dict[str, Any]] = {}
-
-    def phases(node: ReportedNode) -> list[dict[str, Any]]:
-        phases = []
-        for phase in node.phases:
-            key = (phase.group, phase.phase, phase.batch)
-            if key not in shown:
-                shown[key] = {"group": phase.group, **phase_entity(phase)}
-            phases.append(shown[key])
-        return phases
-
+    sent = {id(phase): NodePhase.of(phase) for reported in report.groups for phase, _ in reported.phases}
     return [
-        {**node_entity(reported.node), "phases": phases(reported), "look_at": reported.look_at}
+        ReportedNode.of(reported.node, reported, phases=[sent[id(phase)] for phase in reported.phases])
         for reported in report.nodes
     ]

@@ -17,10 +17,13 @@ class Entity(msgspec.Struct):
     """
 
     @classmethod
-    def of(cls, record: object, **more: object) -> Self:
-        """Return the entity of a record, whose attributes have the names of the fields; ``more``: the other fields."""
-        read = {name: write(getattr(record, name)) for name, write in _fields(cls) if name not in more}
-        return cls(**read, **more)
+    def of(cls, *records: object, **more: object) -> Self:
+        """Return the entity of records: a field is that of the first which has one; ``more``: the other fields."""
+        for name, write in _fields(cls):
+            if name not in more:
+                record = next((record for record in records if hasattr(record, name)), records[0])
+                more[name] = write(getattr(record, name))
+        return cls(**more)
 
 
 @cache

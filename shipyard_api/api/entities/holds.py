@@ -1,19 +1,18 @@
 """Holds on nodes."""
 
-from operator import attrgetter
 from typing import Annotated
 
 from msgspec import field
 
 from shipyard_api.api.entities.entity import Entity
-from shipyard_api.api.entities.types import Ulid, Zulu, component, one_of, values
+from shipyard_api.api.entities.types import Ulid, Zulu, one_of
 from shipyard_api.domain import holds
 
 HoldClass = Annotated[
     str,
-    component(
+    one_of(
+        holds.HoldClass,
         "HoldClass",
-        attrgetter("value"),
         description=(
             "What the hold keeps from its node. `all` (the default): no action touches it. `no_deployment`: it is not "
             "prepared, deployed, rebuilt or serviced. `no_teardown`: it is not drained, destroyed or taken out of its "
@@ -22,7 +21,6 @@ HoldClass = Annotated[
             "`shipyard_late_nodes`. `no_criteria`: nothing is kept from it; it is neither a success nor a failure when "
             "success criteria, thresholds of waves and budgets are judged, also in actions that run."
         ),
-        enum=values(holds.HoldClass),
         default=holds.HoldClass.ALL.value,
     ),
 ]

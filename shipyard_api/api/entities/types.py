@@ -3,10 +3,9 @@
 Readers check none of the descriptions: a newer server may have words that an older command line does not know.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import Enum
-from operator import attrgetter
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -31,15 +30,19 @@ def component(name: str, write: Write | None = None, **schema: object) -> Meta:
     return described(write, **{"$ref": REFERENCE.format(name=name)}, **({"x-component": schema} if schema else {}))
 
 
-def one_of(words: type[Enum], **schema: object) -> Meta:
-    """Return the description of a word on the wire."""
-    return described(attrgetter("value"), enum=values(words), **schema)
+def one_of(words: Iterable[Enum | str], name: str = "", **schema: object) -> Meta:
+    """Return the description of a word on the wire; ``name``: that of its component."""
+    schema["enum"] = [word(known) for known in words]
+    return component(name, word, **schema) if name else described(word, **schema)
 
 
-def values(words: type[Enum]) -> list[str]:
-    """Return the words of an enumeration, in its order."""
-    return [word.value for word in words]
+def word(value: Enum | str) -> str:
+    """Return the word that stands for a value; records have some as words."""
+    return str(getattr(value, "value", value))
 
 
 Ulid = Annotated[str, component("Ulid")]
 Zulu = Annotated[str, component("Zulu", zulu)]
+ActionName = Annotated[str, component("ActionName")]
+Next = Annotated[str | None, component("Next")]
+LookAt = Annotated[str | None, component("LookAt")]

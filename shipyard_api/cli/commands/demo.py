@@ -329,7 +329,7 @@ def report(
     say(progress, "")
     # A terminal still shows the last view, just above.
     for group in () if progress.isatty() else last.groups_in_order:
-        why = f" ({reason_text(group)})" if group.get("reason") else ""
+        why = f" ({reason_text(group.get('reason'), group.get('detail'))})" if group.get("reason") else ""
         say(progress, f"{printable(group['name'])}: {status_words(group['status'])}{why}")
     for line in tasks:
         say(progress, printable(line))

@@ -34,7 +34,7 @@ def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
         name = group.get("name")
         if causes[name] != name:
             continue
-        lines.append(FailureLine(f"group {printable(name)}, {reason_text(group)}"))
+        lines.append(FailureLine(f"group {printable(name)}, {reason_text(group.get('reason'), group.get('detail'))}"))
         lines += [FailureLine(text, 1) for text in _node_texts(nodes.pop(name, ()))]
         dependents = [other for other, cause in causes.items() if cause == name and other != name]
         if dependents:
@@ -63,7 +63,7 @@ def _node_texts(nodes: Iterable[JsonObject], place: str = "") -> list[str]:
     for node in nodes:
         # Provisioners repeat the name of the node; without it, the same reason is one line.
         detail = str(node.get("detail") or "").removeprefix(f"Node {node.get('name')}: ")
-        by_reason.setdefault(reason_text({**node, "detail": detail}), []).append(node.get("name"))
+        by_reason.setdefault(reason_text(node.get("reason"), detail), []).append(node.get("name"))
     return [f"{_names(names, 'node')}{place}, {reason}" for reason, names in by_reason.items()]
 
 

@@ -3,16 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from shipyard_api.cli.errors import ShapeError
 from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
-    as_entity,
     as_objects,
     counts_at,
-    list_at,
+    decode,
     object_at,
     objects_at,
     parse_object,
@@ -28,6 +29,9 @@ from shipyard_api.cli.output.wording import (
     to_the_second,
     waiting_rows,
 )
+
+if TYPE_CHECKING:
+    from shipyard_api.api.entities.nodes import LastNode, NodeChange, NodeDescription, PastPhase
 
 _STATUSES = {
     "nodes_provision_status": ("Nodes Provision Status:", ("Hostname", "Status"), ("hostname", "status")),
@@ -54,85 +58,86 @@ def site_statuses(text: str) -> Printout:
 
 def nodes(text: str, *, wide: bool = False) -> Printout:
     """Return a line for each node: its state after its latest action; ``wide``: with more columns."""
+    from shipyard_api.api.entities.nodes import LastNodeList
+
     headers = ("Node", "Status", "Impact", "Group", "Action", "Updated", "Why", *(("Groups", "Detail") if wide else ()))
     rows = [
         (
-            f"node/{required(node, 'name')}",
+            f"node/{node.name}",
             _status(node),
             _impact(node),
-            node.get("group") or "",
-            f"action/{node.get('action_id')}",
-            to_the_second(node.get("updated_at")),
+            node.group or "",
+            f"action/{node.action}",
+            to_the_second(node.updated_at),
             _why_and_back(node),
-            *((", ".join(map(str, list_at(node, "groups"))), node.get("detail") or "") if wide else ()),
+            *((", ".join(node.groups), node.detail) if wide else ()),
         )
-        for node in _objects(parse_object(text), "nodes")
+        for node in decode(text, LastNodeList).nodes
     ]
     return Printout([table(rows, headers, gap=4)])
 
 
-def _impact(node: JsonObject) -> str:
+def _impact(node: "LastNode") -> str:
     """Return the class of a node, with the aspects in which it differs from the committed design."""
-    impact = object_at(node, "impact") if node.get("impact") else {}
-    aspects = ", ".join(map(str, list_at(impact, "aspects")))
-    return f"{impact.get('class', '')}{f' ({aspects})' if aspects else ''}"
+    if node.impact is None:
+        return ""
+    return f"{node.impact.impact} ({', '.join(node.impact.aspects)})" if node.impact.aspects else node.impact.impact
 
 
 def node(text: str) -> Printout:
     """Return the node's state, and then what each action did with it, the newest first."""
-    from shipyard_api.api.entities.holds import Hold
+    from shipyard_api.api.entities.nodes import NodeDescription
 
-    body = parse_object(text)
-    about = [
-        ("Name:", body.get("name")),
-        ("Status:", _status(body)),
-        *([("Impact:", _impact(body))] if body.get("impact") else []),
-        *([("To Remove:", _removal(body))] if body.get("in_design") is False else []),
-        *_late_rows(body),
-        *_cordon_rows(body),
-        *(("Held:", held(hold)) for hold in as_entity(body.get("holds") or [], list[Hold])),
-        *(
-            ("Pending:", f"{work.get('phase')} by {work.get('action')} action/{work.get('action_id')}")
-            for work in objects_at(body, "pending")
-        ),
-        *(
-            (f"{word.capitalize()}:", ", ".join(map(str, list_at(body, word))))
-            for word in ("roles", "tags")
-            if body.get(word)
-        ),
-        ("Group:", body.get("group")),
-        ("Action:", f"action/{body.get('action_id')}"),
-        ("Updated:", to_the_second(body.get("updated_at"))),
-    ]
-    if body.get("reason"):
-        about.append(("Why:", _why(body)))
-    if body.get("look_at"):
-        about.append(("Look At:", body.get("look_at")))
-    parts: list[str | Printout] = [Printout([fields(about)])]
-    for past in objects_at(body, "history"):
-        title = f"{past.get('action')} action/{past.get('action_id')}, {status_words(past.get('dag_status'))}"
+    node = decode(text, NodeDescription)
+    parts: list[str | Printout] = [Printout([fields(_about(node))])]
+    for past in node.history:
         events = [
-            *((phase.get("submitted_at"), _sent(phase)) for phase in objects_at(past, "phases")),
-            *((change.get("at"), _changed(change)) for change in objects_at(past, "changes")),
+            *((phase.submitted_at, _sent(phase)) for phase in past.phases),
+            *((change.at, _changed(change)) for change in past.changes),
         ]
-        lines = [(to_the_second(at), *cells) for at, cells in sorted(events, key=lambda event: str(event[0]))]
+        lines = [(to_the_second(at), *cells) for at, cells in sorted(events, key=itemgetter(0))]
         events_table = table(lines, ("Time", "Event", "Phase", "Group", "Job", "Why"), gap=4)
-        parts.append(Printout([f"{title}\n", events_table]))
-    if teardowns := objects_at(body, "teardowns"):
+        parts.append(Printout([f"{past.name} action/{past.action}, {status_words(past.state)}\n", events_table]))
+    if node.teardowns:
         lines = [
-            (
-                to_the_second(teardown.get("at")),
-                teardown.get("operation"),
-                teardown.get("outcome"),
-                f"action/{teardown.get('action_id')}",
-                teardown.get("message") or "",
-            )
-            for teardown in teardowns
+            (to_the_second(line.at), line.operation, line.outcome, f"action/{line.action}", line.message)
+            for line in node.teardowns
         ]
         parts.append(Printout(["teardowns\n", table(lines, ("Time", "Operation", "Outcome", "Action", "Why"), gap=4)]))
-    if body.get("next"):
-        parts.append(f"Older actions: shipyard describe node {body.get('name')} --before {body['next']}")
+    if node.next:
+        parts.append(f"Older actions: shipyard describe node {node.name} --before {node.next}")
     return sections(*parts)
+
+
+def _about(node: "NodeDescription") -> Sequence[tuple[str, object]]:
+    late, cordon = node.late, node.cordon
+    usual = clock(timedelta(seconds=late.usual)) if late else ""
+    removal = f"shipyard create action remove_server --param=target_nodes={node.name}"
+    notable = [
+        ("Impact:", _impact(node)),
+        ("To Remove:", removal if node.in_design is False else ""),
+        ("Late:", f"since {to_the_second(late.since)}, usually at most {usual}" if late else ""),
+        (
+            "Cordoned:",
+            f"by {cordon.name} action/{cordon.action}, since {to_the_second(cordon.since)}" if cordon else "",
+        ),
+        *(("To Bring Back:", command) for command in (cordon.commands if cordon else ())),
+        *(("Held:", held(hold)) for hold in node.holds),
+        *(("Pending:", f"{work.phase} by {work.name} action/{work.action}") for work in node.pending),
+        ("Roles:", ", ".join(node.roles)),
+        ("Tags:", ", ".join(node.tags)),
+    ]
+    return [
+        ("Name:", node.name),
+        ("Status:", _status(node)),
+        *filter(itemgetter(1), notable),
+        ("Group:", node.group),
+        ("Action:", f"action/{node.action}"),
+        ("Updated:", to_the_second(node.updated_at)),
+        *filter(
+            itemgetter(1), [("Why:", _why(node.reason, node.detail) if node.reason else ""), ("Look At:", node.look_at)]
+        ),
+    ]
 
 
 def report(text: str) -> Printout:
@@ -204,7 +209,7 @@ def _groups(entity: JsonObject) -> list[tuple[object, ...]]:
             status_words(group.get("status")),
             "{}/{}".format(*(counts_at(group, "nodes").get(name) for name in ("success", "total"))),
             *(_took(objects_at(group, "phases"), phase) for phase in ("prepare", "deploy")),
-            _why(group),
+            _why(group.get("reason"), group.get("detail")),
         )
         for group in _objects(entity, "groups")
     ]
@@ -219,7 +224,7 @@ def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
         (
             f"node/{node_entry.get('name')}",
             node_entry.get("group") or "",
-            _why(node_entry),
+            _why(node_entry.get("reason"), node_entry.get("detail")),
             node_entry.get("look_at") or "",
         )
         for node_entry in failed
@@ -243,7 +248,12 @@ def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
 def _left_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
     """Return the nodes that keep a status although they were to go on, such as those that the policy stopped."""
     return [
-        (f"node/{one.get('name')}", one.get("group") or "", node_words(one.get("status"), one["reason"]), _why(one))
+        (
+            f"node/{one.get('name')}",
+            one.get("group") or "",
+            node_words(one.get("status"), one["reason"]),
+            reason_text(one["reason"], one.get("detail")),
+        )
         for one in _objects(entity, "nodes")
         if one.get("reason") not in (None, "teardown") and one.get("status") in ("not_started", "prepared")
     ]
@@ -287,47 +297,21 @@ def _failed_steps(entity: JsonObject) -> list[tuple[object, ...]]:
     return [(step.get("id"), step.get("detail") or "") for step in objects_at(entity, "failed_steps")]
 
 
-def _status(node: JsonObject) -> str:
+def _status(node: "LastNode") -> str:
     """Return the status of a node in words, whether it is late, held or cordoned, and whether it left the design."""
     words = {
-        "late": node.get("late"),
-        "held": objects_at(node, "holds"),
-        "cordoned": node.get("cordon"),
-        "not in the design": node.get("in_design") is False,
+        "late": node.late,
+        "held": node.holds,
+        "cordoned": node.cordon,
+        "not in the design": node.in_design is False,
     }
-    return ", ".join(
-        [node_words(node.get("status"), node.get("reason")), *(word for word, applies in words.items() if applies)]
-    )
+    return ", ".join([node_words(node.status, node.reason), *(word for word, applies in words.items() if applies)])
 
 
-def _late_rows(node: JsonObject) -> Sequence[tuple[str, str]]:
-    """Return since when the node is late, and how long its phase usually lasts."""
-    if not node.get("late"):
-        return []
-    late = object_at(node, "late")
-    usual = late.get("usual_seconds")
-    if not isinstance(usual, int | float):
-        raise ShapeError("usual_seconds is not a number")
-    return [("Late:", f"since {to_the_second(late.get('since'))}, usually at most {clock(timedelta(seconds=usual))}")]
-
-
-def _why_and_back(node: JsonObject) -> str:
+def _why_and_back(node: "LastNode") -> str:
     """Return why the node has its status, and the commands that bring it back from a cordon."""
-    commands = " or ".join(map(str, list_at(object_at(node, "cordon"), "commands"))) if node.get("cordon") else ""
-    return "; ".join(part for part in (_why(node), f"to bring it back: {commands}" if commands else "") if part)
-
-
-def _cordon_rows(node: JsonObject) -> Sequence[tuple[str, str]]:
-    """Return which action left the node cordoned, and what brings it back."""
-    if not node.get("cordon"):
-        return []
-    cordon = object_at(node, "cordon")
-    by = f"by {cordon.get('action')} action/{cordon.get('action_id')}, since {to_the_second(cordon.get('since'))}"
-    return [("Cordoned:", by), *(("To Bring Back:", str(command)) for command in list_at(cordon, "commands"))]
-
-
-def _removal(node: JsonObject) -> str:
-    return f"shipyard create action remove_server --param=target_nodes={node.get('name')}"
+    back = f"to bring it back: {' or '.join(node.cordon.commands)}" if node.cordon else ""
+    return "; ".join(part for part in (_why(node.reason, node.detail), back) if part)
 
 
 def _tally(counts: Mapping[str, int], words: Callable[[object], str]) -> str:
@@ -335,10 +319,8 @@ def _tally(counts: Mapping[str, int], words: Callable[[object], str]) -> str:
     return f"{counts.get('total')}" + (f": {', '.join(parts)}" if parts else "")
 
 
-def _why(item: JsonObject) -> str:
-    if item.get("reason"):
-        return reason_text(item)
-    return " ".join(str(item.get("detail") or "").split())
+def _why(reason: object, detail: object) -> str:
+    return reason_text(reason, detail) if reason else " ".join(str(detail or "").split())
 
 
 def _objects(entity: JsonObject, key: str) -> Sequence[JsonObject]:
@@ -354,20 +336,20 @@ def _duration(entity: JsonObject) -> str:
     return clock(timedelta(seconds=seconds))
 
 
-def _sent(phase: JsonObject) -> Sequence[object]:
-    ended = f", ended {to_the_second(phase['ended_at'])[11:]}" if phase.get("ended_at") else ""
-    event = f"sent, phase {status_words(phase.get('status'))}{ended}"
-    return event, phase.get("phase"), phase.get("group"), phase.get("job"), phase.get("message") or ""
+def _sent(phase: "PastPhase") -> Sequence[object]:
+    ended = f", ended {to_the_second(phase.ended_at)[11:]}" if phase.ended_at else ""
+    event = f"sent, phase {status_words(phase.status)}{ended}"
+    return event, phase.phase, phase.group, phase.job, phase.message
 
 
-def _changed(change: JsonObject) -> Sequence[object]:
-    late = " (late)" if change.get("late") else ""
+def _changed(change: "NodeChange") -> Sequence[object]:
+    late = " (late)" if change.late else ""
     return (
-        f"{node_words(change.get('status'))}{late}",
-        change.get("phase") or "",
-        change.get("group") or "",
+        f"{node_words(change.status)}{late}",
+        change.phase or "",
+        change.group or "",
         "",
-        _why(change),
+        _why(change.reason, change.detail),
     )
 
 

@@ -161,7 +161,7 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
     lines += [f"{word.lower()} {text}" for word, text in case_rows(after.action) if text not in known]
     failed = {node.get("name") for node in before.failed_nodes} if before else set()
     lines += [
-        f"node {node['name']} failed ({reason_text(node)})"
+        f"node {node['name']} failed ({reason_text(node.get('reason'), node.get('detail'))})"
         for node in after.failed_nodes
         if node.get("name") not in failed
     ]
@@ -169,7 +169,7 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
     by_rule: dict[str, list[object]] = {}
     for node in after.stopped_nodes:
         if node.get("name") not in stopped:
-            by_rule.setdefault(reason_text(node), []).append(node.get("name"))
+            by_rule.setdefault(reason_text(node.get("reason"), node.get("detail")), []).append(node.get("name"))
     lines += [f"node{'s' * (len(names) > 1)} {listed(names)} stopped ({rule})" for rule, names in by_rule.items()]
     if lifecycle_changed and after.ended:
         lines.append(f"action is {after.lifecycle}")
@@ -183,6 +183,6 @@ def _group_line(group: JsonObject) -> str:
     parts = [f"{counts[status]} {word}" for status, word in NODE_STATUS_WORDS.items() if counts.get(status)]
     line = status_words(group.get("status"))
     if group.get("status") == "failed":
-        line += f" ({reason_text(group)})"
+        line += f" ({reason_text(group.get('reason'), group.get('detail'))})"
     total = counts.get("total", 0)
     return f"{line}, {total} node{'s' * (total != 1)}" + (f": {', '.join(parts)}" if parts else "")

@@ -31,10 +31,10 @@ def node_words(status: object, reason: object = None) -> str:
     return NODE_STATUS_WORDS.get(str(status)) or status_words(status)
 
 
-def reason_text(item: JsonObject) -> str:
+def reason_text(reason: object, detail: object) -> str:
     """Return why a group or node failed: the reason, and the detail if there is one."""
-    reason, detail = status_words(item.get("reason") or "failed"), " ".join(str(item.get("detail") or "").split())
-    return printable(f"{reason}: {detail}" if detail else reason)
+    why = [status_words(reason or "failed"), " ".join(str(detail or "").split())]
+    return printable(": ".join(filter(None, why)))
 
 
 def to_the_second(text: object) -> str:

@@ -67,7 +67,7 @@ class LastNodeRecord:
 
     Without such an action, it is the latest that contains it. ``pending``: of a held node, what open actions have still
     to do with it. ``roles``, ``tags``: those assigned to it for tasks. ``impact``: what the committed design asks of a
-    deployed node; None if it is not known, or the design lacks it.
+    deployed node; None if it is not known, or the design lacks it. ``in_design``: None if the design cannot be read.
     """
 
     action: ActionId
@@ -78,6 +78,7 @@ class LastNodeRecord:
     roles: Sequence[str] = ()
     tags: Sequence[str] = ()
     impact: NodeImpact | None = None
+    in_design: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

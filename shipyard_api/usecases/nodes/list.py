@@ -8,7 +8,7 @@ from shipyard_api.domain.errors import NodeNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.specification.impact import NodeImpact
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeHistory, NodeRecord, TeardownRecord
-from shipyard_api.storage.unit_of_work import Store
+from shipyard_api.storage.unit_of_work import Store, Transaction
 
 MOST_TEARDOWNS = 100
 """How many of the latest lines of a node's teardowns are shown."""
@@ -43,24 +43,8 @@ class ListNodes:
         """Return nodes after a name, filtered by their last status, the beginning of their name, and their names."""
         with self.store.begin() as tx:
             records = tx.nodes.latest(status=status, prefix=prefix, names=names, after=after, limit=limit)
-            shown = [NodeName(record.node.name) for record in records]
-            holds, cordons = tx.holds.active(shown), tx.nodes.left_cordons(shown)
-            pending = tx.nodes.pending([hold.node for hold in holds]) if holds else {}
-            assigned = tx.software.assigned(shown)
-        impacts = self._impacts(records)
-        by_name = defaultdict(list)
-        for hold in holds:
-            by_name[hold.node].append(hold)
-        return [
-            replace(
-                record,
-                holds=by_name[name],
-                cordon=cordons.get(name),
-                pending=pending.get(name, ()),
-                impact=impacts.get(name),
-            )
-            for name, record in zip(shown, (_with_labels(record, assigned) for record in records), strict=True)
-        ]
+            completed = _completed(tx, records)
+        return self._compared(completed)
 
     def one(self, node: str, *, before: str | None, limit: int) -> OneNode:
         """Return a node and a page of its history, newest first; raises NotFound.
@@ -70,27 +54,42 @@ class ListNodes:
         with self.store.begin() as tx:
             history = tx.nodes.history(node, before=before, limit=limit)
             last = tx.nodes.last(node)
-            holds = tx.holds.active([NodeName(node)])
-            pending = tx.nodes.pending([NodeName(node)]).get(NodeName(node), ()) if holds else ()
-            cordon = tx.nodes.left_cordons([NodeName(node)]).get(NodeName(node))
             teardowns = tx.nodes.teardowns(node, limit=MOST_TEARDOWNS)
-            assigned = tx.software.assigned([NodeName(node)])
-        if last is None and teardowns:
-            record = NodeRecord(node, NodeStatus.NOT_STARTED, None, "", None, [], teardowns[0].at)
-            last = LastNodeRecord(teardowns[0].action, record)
-        if last is None:
-            raise NodeNotFound(node)
-        last = replace(_with_labels(last, assigned), impact=self._impacts([last]).get(NodeName(node)))
-        return OneNode(replace(last, holds=holds, cordon=cordon, pending=pending), history, teardowns)
+            if last is None and teardowns:
+                record = NodeRecord(node, NodeStatus.NOT_STARTED, None, "", None, [], teardowns[0].at)
+                last = LastNodeRecord(teardowns[0].action, record)
+            if last is None:
+                raise NodeNotFound(node)
+            completed = _completed(tx, [last])
+        return OneNode(self._compared(completed)[0], history, teardowns)
 
-    def _impacts(self, records: Sequence[LastNodeRecord]) -> Mapping[NodeName, NodeImpact]:
+    def _compared(self, records: Sequence[LastNodeRecord]) -> Sequence[LastNodeRecord]:
+        """Return the records with what the committed design has and asks of the nodes."""
         names = [NodeName(record.node.name) for record in records]
         deployed = [NodeName(record.node.name) for record in records if record.node.status is NodeStatus.SUCCESS]
-        return self.compare(names, deployed)
+        impacts, designed = self.compare(names, deployed), self.designed() if records else None
+        return [
+            replace(record, impact=impacts.get(name), in_design=None if designed is None else name in designed)
+            for name, record in zip(names, records, strict=True)
+        ]
 
 
-def _with_labels(
-    record: LastNodeRecord, assigned: Mapping[NodeName, tuple[Sequence[str], Sequence[str]]]
-) -> LastNodeRecord:
-    roles, tags = assigned.get(NodeName(record.node.name), ((), ()))
-    return replace(record, roles=roles, tags=tags)
+def _completed(tx: Transaction, records: Sequence[LastNodeRecord]) -> Sequence[LastNodeRecord]:
+    """Return the records with what other tables have of the nodes."""
+    names = [NodeName(record.node.name) for record in records]
+    holds, cordons, assigned = tx.holds.active(names), tx.nodes.left_cordons(names), tx.software.assigned(names)
+    pending = tx.nodes.pending([hold.node for hold in holds]) if holds else {}
+    by_name = defaultdict(list)
+    for hold in holds:
+        by_name[hold.node].append(hold)
+    return [
+        replace(
+            record,
+            holds=by_name[name],
+            cordon=cordons.get(name),
+            pending=pending.get(name, ()),
+            roles=assigned.get(name, ((), ()))[0],
+            tags=assigned.get(name, ((), ()))[1],
+        )
+        for name, record in zip(names, records, strict=True)
+    ]

@@ -3,10 +3,14 @@
 from datetime import UTC, datetime
 
 import msgspec
+import pytest
 
 from shipyard_api.api.entities.holds import Hold, HoldList
+from shipyard_api.api.entities.nodes import NodePast
 from shipyard_api.domain import holds
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.ports.state.nodes import Late, NodeHistory, NodeRecord
 
 AT = datetime(2026, 11, 21, 1, 23, 55, tzinfo=UTC)
 RECORD = holds.Hold(holds.HoldId("01M7"), NodeName("n1"), holds.HoldKind.LATE, "slow", "shipyard", AT, until=AT)
@@ -28,6 +32,18 @@ def test_an_entity_is_filled_from_a_record() -> None:
     assert msgspec.to_builtins(Hold.of(RECORD)) == WRITTEN
     assert list(msgspec.to_builtins(Hold.of(RECORD))) == list(WRITTEN)
     assert Hold.of(RECORD, reason="other").reason == "other"
+
+
+def test_a_field_is_that_of_the_first_record_which_has_it() -> None:
+    node = NodeRecord("n1", NodeStatus.SUCCESS, None, "", "g", ("g",), AT, Late(AT, 60.5))
+    past = NodeHistory(ActionId("01M7"), ActionName("deploy_site"), RunState.SUCCESS, AT, node, (), ())
+    written = msgspec.to_builtins(NodePast.of(past, node))
+    assert [written[name] for name in ("action_id", "action", "dag_status", "status")] == [
+        "01M7", "deploy_site", "success", "success"
+    ]  # fmt: skip
+    assert (written["groups"], written["late"]) == (["g"], {"since": WRITTEN["placed_at"], "usual_seconds": 60.5})
+    with pytest.raises(AttributeError):
+        NodePast.of(node)
 
 
 def test_answers_of_older_and_newer_servers_are_read() -> None:

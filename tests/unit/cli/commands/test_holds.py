@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 
 ID, ACTION = "01M7XV7VKPMDHXJVA7WMC7P6XP", "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -74,8 +75,7 @@ def test_a_hold_is_released(api, run, words):
 
 def test_held_and_cordoned_nodes_are_marked(api, run):
     cordon = {"action_id": ID, "action": "node_operation", "since": "2026-11-21T01:23:55Z", "commands": ["mend it"]}
-    node = {"name": "n1", "status": "success", "action_id": ACTION, "holds": [HOLD, OPEN], "history": []}
-    node["cordon"] = cordon
+    node = samples.node("n1", action_id=ACTION, holds=[HOLD, OPEN], cordon=cordon, history=[])
     api.replies |= {"GET /nodes": Reply(200, {"nodes": [node], "next": None}), "GET /nodes/n1": Reply(200, node)}
 
     listed = run("get", "nodes").stdout

@@ -114,18 +114,24 @@ def test_a_page_that_fails_is_an_error_and_no_half_of_a_list(api, run):
 
 PHASE = {
     "phase": "prepare",
+    "batch": 1,
     "group": "compute-nodes-1",
     "status": "partial_success",
     "message": "",
+    "running_at": None,
+    "look_at": None,
     "job": "8b1f",
     "submitted_at": "2026-11-21T01:25:01.000000Z",
     "ended_at": "2026-11-21T01:31:15.000000Z",
 }
 CHANGE = {"phase": None, "group": None, "reason": None, "detail": "", "late": False}
+PAST = {"created_at": "2026-11-21T01:23:55.000000Z", "late": None} | {
+    name: value for name, value in FAILED.items() if name != "name"
+}
 NODE = FAILED | {
     "history": [
-        {
-            "action_id": ID,
+        PAST
+        | {
             "action": "deploy_site",
             "dag_status": "failed",
             "changes": [
@@ -137,7 +143,7 @@ NODE = FAILED | {
             ],
             "phases": [PHASE],
         },
-        {"action_id": OLDER, "action": "deploy_site", "dag_status": "success", "changes": [], "phases": []},
+        PAST | {"action_id": OLDER, "action": "deploy_site", "dag_status": "success", "changes": [], "phases": []},
     ],
     "next": OLDER,
 }
