@@ -51,8 +51,14 @@ until that is true no more: in its step and report, on the page, in the event `n
 the metric `shipyard_older_nodes`, and in every later plan.
 
 A template that the design chose for a server and chooses no more is a difference, `gone:steps:TEMPLATE`: only a new
-installation is without what its steps did. A template that only `service_server` ran is none. If all tasks of a server
-are gone, `update_site` runs none on it and records that; nothing takes back what they did.
+installation is without what its steps did. A template that only `service_server` ran is none.
+
+A task that is changed or removed leaves on its servers what it did: nothing undoes it, and only a new installation is
+without it. Such a server is of the class `software` all the same, and not of `reinstall` as with the steps of a
+template: a run of tasks adds to what a server has, graphs change often, and the other tasks of the server still run.
+The plan names these servers in the finding `TasksNotUndone`, a warning if one has no task any more. `update_site` then
+runs none on it, and records that. To be without the traces of a task, let another task remove them, or redeploy the
+server.
 
 Values that no table names are of the aspect `other`, and need a reinstallation. A value inherited from a host profile
 counts for every node below it. A secret counts by a keyed digest. A value that moves between a node and its profiles,

@@ -110,10 +110,14 @@ def node(number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a plan says of the servers. ``outside``: those in no deployment group, which site actions leave alone."""
+    """What a plan says of the servers. ``outside``: those in no deployment group, which site actions leave alone.
+
+    ``not_undone``: it says that servers ran other tasks before.
+    """
 
     nodes: Mapping[NodeName, NodeImpact]
     outside: Set[NodeName]
+    not_undone: bool
 
     @property
     def differing(self) -> dict[NodeName, Impact]:
@@ -235,7 +239,8 @@ class Run:
         assert plan.refusal is None, plan.refusal
         assert plan.changes
         members = {node for planned in plan.groups for node in planned.members}
-        return Planned(plan.changes.nodes, {*self.servers} - members)
+        said = any(finding.name == "TasksNotUndone" for finding in plan.findings)
+        return Planned(plan.changes.nodes, {*self.servers} - members, said)
 
     def act(self, name: ActionName, **parameters: Any) -> list[str]:
         """Run an action, and return what the peers' own logs say of nodes since."""

@@ -121,6 +121,7 @@ def check(run: Run, kinds_changed: Sequence[str]) -> None:
     planned = run.plan()
     new, left = planned.new(), planned.left()
     about = f"{run.world.peer.name}: {json.dumps(run.changed)}: {planned}"
+    assert planned.not_undone == any(run.had.get(node) for node in planned.with_tasks() - new), about
     story = run.act(UPDATE, **COMMITS)
     assert happened(story, "destroy") == set(), about
     assert labels_set(run, story) - new == planned.done(Aspect.LABELS) - new, about

@@ -314,7 +314,9 @@ def test_tasks_that_are_gone_are_seen_once(world: RedeployWorld) -> None:
         ran = replace(records[N1], aspects={**records[N1].aspects, "software": "1"})
         tx.specifications.adopt({N1: ran}, now=world.clock.now())
     none = dict.fromkeys(map(NodeName, NODES), "")
-    assert changes_of(world, none).counts == {Impact.UNCHANGED: 2, Impact.SOFTWARE: 1}
+    changes = changes_of(world, none)
+    assert changes.counts == {Impact.UNCHANGED: 2, Impact.SOFTWARE: 1}
+    assert [finding.name for finding in changes.findings] == ["TasksNotUndone"]
     assert changes_of(world).counts == {Impact.UNCHANGED: 3}  # nobody asked
     act(world, UPDATE)  # the site has no task graph: there is nothing to run
     assert changes_of(world, none).counts == {Impact.UNCHANGED: 3}

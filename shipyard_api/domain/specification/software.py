@@ -5,6 +5,8 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from shipyard_api.domain.deploy_steps.planning import in_short
+from shipyard_api.domain.findings import Finding, info, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import keys_in
@@ -39,6 +41,23 @@ def software_digests(
         node: hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32] for node, lines in by_node.items()
     }
     return {**dict.fromkeys(every, ""), **found}
+
+
+def not_undone(given: Mapping[NodeName, str], wanted: Mapping[NodeName, str]) -> Sequence[Finding]:
+    """Return the finding about servers that have run other tasks than theirs are now: nothing undoes these.
+
+    ``given``: the digests of their records; ``wanted``: those of the tasks that would run.
+    """
+    ran = sorted(node for node, digest in given.items() if digest and wanted.get(node, digest) != digest)
+    if not ran:
+        return ()
+    none_left = sum(not wanted[node] for node in ran)
+    left = f"; {none_left} of them have no task any more" if none_left else ""
+    message = (
+        f"{len(ran)} server(s) have run other tasks before: {in_short(ran)}{left}. Nothing undoes what a task did that "
+        "is changed or removed; only a new installation is without it."
+    )
+    return ((warning if none_left else info)("TasksNotUndone", message),)
 
 
 def _text(value: object) -> bytes:

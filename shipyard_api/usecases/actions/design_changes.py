@@ -12,12 +12,13 @@ from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps
 from shipyard_api.domain.documents import Revision, StoredDocument, canonical
-from shipyard_api.domain.findings import DocumentRef
+from shipyard_api.domain.findings import DocumentRef, Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.effective import EffectiveDesign, Value, Values
 from shipyard_api.domain.specification.given import Given
 from shipyard_api.domain.specification.impact import Impact, NodeImpact, counted
 from shipyard_api.domain.specification.kinds import Aspect
+from shipyard_api.domain.specification.software import not_undone
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 
@@ -58,12 +59,13 @@ class DesignChanges:
     """The class of each node, in order of name: those of the design, and deployed ones that it lacks.
 
     ``values``: what differs, where the revision of the record can still be read. ``uncompared``: how many more nodes
-    differ, whose values were not compared.
+    differ, whose values were not compared. ``findings``: what no action brings about.
     """
 
     nodes: Mapping[NodeName, NodeImpact]
     values: Sequence[ValueChange] = ()
     uncompared: int = 0
+    findings: Sequence[Finding] = ()
 
     @property
     def added(self) -> Sequence[NodeName]:
@@ -121,7 +123,16 @@ def design_changes(
         values, uncompared = _Comparison(specifications, revision).of(nodes)
     except (RenderingFailed, UnknownRevision):
         return None
-    return DesignChanges({node: nodes[node] for node in sorted(nodes)}, values, uncompared)
+    ran = [node for node, entry in found.items() if Aspect.SOFTWARE.value in entry.aspects]
+    records = specifications.store.read(lambda tx: tx.specifications.of(ran)) if ran else {}
+    given = {node: record.aspects.get(Aspect.SOFTWARE.value, "") for node, record in records.items()}
+    findings = not_undone(given, software)
+    return DesignChanges({node: nodes[node] for node in sorted(nodes)}, values, uncompared, findings)
+
+
+def findings_of(changes: DesignChanges | None) -> Sequence[Finding]:
+    """Return what is said of the changes, if they are known."""
+    return changes.findings if changes else ()
 
 
 def changes_of_site(

@@ -43,17 +43,11 @@ from shipyard_api.ports.errors import PeerError
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
+from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes, findings_of
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.first_steps import run_checks
 from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
-from shipyard_api.usecases.actions.plan_software import (
-    PlanSoftware,
-    Retried,
-    SoftwarePlan,
-    tasks_given,
-    without_graph,
-)
+from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan, tasks_given, without_graph
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.actions.written import with_written
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -216,7 +210,7 @@ class PlanAction:
             name=name,
             revision=case.revision or revision,
             refusal=case.refusal,
-            findings=(*design.findings, *case.warnings, *steps.findings, *missing),
+            findings=(*design.findings, *case.warnings, *steps.findings, *missing, *findings_of(changes)),
             steps=self._steps(name, inputs),
             mode=design.inputs.configuration.mode if design.inputs and strategy and not ACTIONS[name].removes else None,
             groups=groups,
@@ -260,12 +254,14 @@ class PlanAction:
         chosen = inputs.deploy_steps if inputs else {}
         left_alone = _members(groups).intersection(deployed or ())
         digests = tasks_given(software, written or {}, left_alone, self.rendered.fingerprint)
+        changes = self._changes(old.name, old.revision, chosen, deployed, digests)
+        about_design = design_at(self.check, old.name, old.revision).findings if deploys else ()
         return Plan(
             name=old.name,
             retried=old.id,
             revision=old.revision,
             refusal=retry.refusal,
-            findings=(*(design_at(self.check, old.name, old.revision).findings if deploys else ()), *steps.findings),
+            findings=(*about_design, *steps.findings, *findings_of(changes)),
             steps=self._steps(old.name, retry.inputs),
             mode=inputs.configuration.mode if inputs else None,
             groups=groups,
@@ -278,7 +274,7 @@ class PlanAction:
             inputs=retry.inputs,
             frozen=frozen,
             design=self._design(old.revision),
-            changes=self._changes(old.name, old.revision, chosen, deployed, digests),
+            changes=changes,
         )
 
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None, *, complete: bool) -> Case:

@@ -1,7 +1,8 @@
 """The software of a node: its tasks, with its own values in them."""
 
+from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification.software import software_digests
+from shipyard_api.domain.specification.software import not_undone, software_digests
 from shipyard_api.domain.task_graph.tasks import TaskId
 
 A, B = TaskId("a"), TaskId("b")
@@ -30,3 +31,19 @@ def test_a_changed_task_is_other_software_where_it_runs_and_a_changed_value_wher
 def test_nodes_that_are_asked_for_and_have_no_task_have_no_software() -> None:
     found = software_digests({A: [N1]}, {A: {}}, lambda _: {}, lambda text: text.hex(), [N1, N2])
     assert (bool(found[N1]), found[N2]) == (True, "")
+
+
+def test_nothing_undoes_a_task_that_is_changed_or_removed() -> None:
+    given = {N1: "x", N2: "x", N3: ""}
+    for wanted in ({}, {N1: "x", N2: "x", N3: "y"}):  # nobody asked; first tasks
+        assert not_undone(given, wanted) == ()
+    (changed,) = not_undone(given, {N1: "y", N2: "x", N3: ""})
+    assert (changed.level, changed.message.partition(". ")[0]) == (
+        Level.INFO,
+        "1 server(s) have run other tasks before: n1",
+    )
+    (gone,) = not_undone(given, {N1: "y", N2: "", N3: ""})
+    assert (gone.level, gone.message.partition(". ")[0]) == (
+        Level.WARNING,
+        "2 server(s) have run other tasks before: n1, n2; 1 of them have no task any more",
+    )
