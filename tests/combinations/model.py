@@ -57,6 +57,10 @@ OPTIONS: dict[str, Sequence[str]] = {
     "plan": ("none", "approved"),
     # Whether the design expects the hardware that the nodes have, and a node with any other would fail.
     "hardware": ("none", "right"),
+    # What update_site does to servers whose design changed, and to one that has left it. Before it, the image of the
+    # first node changes (leave, reinstall), or the template (least), and the last node leaves (remove).
+    "on_change": ("leave", "least", "reinstall"),
+    "on_removed": ("leave", "remove"),
 }
 
 TARGETED = ("redeploy_server", "relabel_nodes", "remove_server", "service_server")
@@ -86,6 +90,8 @@ class Rule:
                 return _has(row, self.among)
         return False
 
+
+_CHANGING = {"action": ("update_site",), "fails": ("none",), "cluster": ("kubernetes",)}
 
 # Where a value means nothing, the row has the plain one instead.
 NEEDS = (
@@ -120,6 +126,11 @@ NEEDS = (
     Rule("control", ("limits",), {"action": TEARING_DOWN}),
     Rule("cured", ("no",), {"fails": _FAIL}),
     Rule("templates", ("requested",), {"action": ("redeploy_server", *SITE_ACTIONS, "service_server")}),
+    # Failures of a rolling reinstallation, and sites without Kubernetes, are in tests of their own.
+    Rule("on_change", ("least", "reinstall"), _CHANGING),
+    Rule("on_removed", ("remove",), _CHANGING),
+    # Only a changed template is a matter of a service.
+    Rule("on_change", ("least",), {"templates": ("requested",)}),
 )
 
 

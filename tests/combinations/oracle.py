@@ -13,7 +13,7 @@ from typing import Any
 from tests.combinations.budgets import budget_of
 from tests.combinations.hosts import COMMANDS
 from tests.combinations.model import SITE_ACTIONS, TEARING_DOWN, Row
-from tests.combinations.site import GROUPS, NODES, OPEN_MINUTES, STEPS, Site, reason_of, targets_of
+from tests.combinations.site import GROUPS, NODES, OPEN_MINUTES, STEPS, Site, reason_of, removed_of, targets_of
 from tests.simulated_peers import time_of
 
 FIRST_STEP = "One of the first steps would fail"
@@ -46,6 +46,7 @@ def complaints(site: Site, asked: Asked) -> list[str]:
     """Return what is wrong with the newest action, which has ended."""
     return [
         *_peers(site, asked),
+        *_changed(site, asked),
         *_disks(site, asked),
         *_nodes(site, asked),
         *_groups(site, asked),
@@ -72,6 +73,31 @@ def _peers(site: Site, asked: Asked) -> list[str]:
     ]
 
 
+def _changed(site: Site, asked: Asked) -> list[str]:
+    """An update does to each server what its options say, and to no other one.
+
+    Drydock is sent all nodes, and leaves deployed ones alone itself. A retry goes on with what is left.
+    """
+    row = site.row
+    if row["action"] != "update_site":
+        return []
+    reinstalled = set(NODES[:1] if row["on_change"] == "reinstall" else ())
+    serviced = {*NODES} - {*removed_of(row)} if row["on_change"] == "least" else set()
+    expected = {"destroy": {*reinstalled, *removed_of(row)}, "service": serviced}
+    if row["provisioner"] != "drydock":
+        expected["deploy"] = reinstalled
+    begun = {phase: set[str]() for phase in expected}
+    for one in (*site.peer.begun(), *site.peer.destroyed()):
+        if one.at >= asked.since and one.phase in begun:
+            begun[one.phase].add(one.node)
+    whole = not asked.stopped and not asked.is_retry
+    return [
+        f"{phase}: was begun on {sorted(nodes)}, and the options say {sorted(expected[phase])}"
+        for phase, nodes in begun.items()
+        if nodes - expected[phase] or (whole and nodes != expected[phase])
+    ]
+
+
 def _disks(site: Site, asked: Asked) -> list[str]:
     """A rebuild or preserve-local-storage erases nothing, and a rebuild undeploys nothing."""
     if site.row["wipe"] == "replace":
@@ -89,7 +115,7 @@ def _nodes(site: Site, asked: Asked) -> list[str]:
     if action in ("relabel_nodes", "update_software"):
         fails = site.row["software"] in ("first", "last") or asked.stopped
         return [] if state == "success" or fails else [f"the action ended {state}"]
-    wants_up = action != "remove_server"
+    gone = NODES if action == "remove_server" else removed_of(site.row)
     up, said, causes = _up(site), _everything_said(site), _causes(site, asked)
     told = {node["name"]: node for node in site.get(f"/actions/{site.action}/nodes")["nodes"]}
     newest = {node["name"]: node["status"] for node in site.get("/nodes")["nodes"]}
@@ -97,6 +123,7 @@ def _nodes(site: Site, asked: Asked) -> list[str]:
     for name in targets_of(site.row):
         status, detail = told.get(name, {}).get("status"), told.get(name, {}).get("detail") or ""
         # A retry of remove_server has no row of a server that an earlier try took down.
+        wants_up = name not in gone
         is_done = status == "success" if wants_up else state == "success" or (status is None and name not in up)
         if is_done and (name in up) != wants_up:
             found.append(f"{name}: {status}, and the peers did not do it")
@@ -207,7 +234,8 @@ def _down_together(site: Site, asked: Asked) -> list[str]:
 def _burn_in(site: Site) -> list[str]:
     """By the peer's log, each node passed one burn-in before it was first deployed, and none if there is none.
 
-    The next try repeats the one during which its action was stopped.
+    The next try repeats the one during which its action was stopped. An update tests a server again that it has
+    destroyed.
     """
     tested: dict[str, int] = {}
     deployed: set[str] = set()
@@ -216,6 +244,9 @@ def _burn_in(site: Site) -> list[str]:
         if (one.get("before"), one.get("state")) == ("cleaning", "manageable"):
             tested[one["node"]] = tested.get(one["node"], 0) + 1
             found += [f"{one['node']}: burned in after it was deployed"] if one["node"] in deployed else []
+        elif one.get("verb") == "deleted" and site.row["action"] == "update_site":
+            deployed.discard(one["node"])
+            tested.pop(one["node"], None)
         elif one.get("verb") == "active" and one["node"] not in deployed:
             deployed.add(one["node"])
             usual = int(site.row["burn_in"] == "yes")

@@ -145,6 +145,11 @@ def failing(row: Row) -> Sequence[str]:
     return {"none": (), "first": targets[:1], "last": targets[-1:], "all": targets}[row["fails"]]
 
 
+def removed_of(row: Row) -> Sequence[str]:
+    """Return the nodes that the action takes down for good since they have left the design."""
+    return NODES[-1:] if row["on_removed"] == "remove" else ()
+
+
 def reason_of(node: str) -> str:
     """Return the reason that a peer gives for the failure of this node, and of no other."""
     return f"{node} broke its own disk"
@@ -327,9 +332,26 @@ class Site:
         answer = self.client.simulate_post("/v1/deploy_templates", body=json.dumps(BIOS), headers=headers)
         assert answer.status_code == 201, answer.text
 
+    def change(self) -> None:
+        """Put the design of an update of the site into force: what changes is said where its options are."""
+        newer = self.documents({"newer": "yes"})
+        if self.row["on_change"] == "least":
+            patch = [{"op": "replace", "path": "/steps/1/args/settings/0/value", "value": "off"}]
+            headers = {"Content-Type": "application/json", "X-OpenStack-Ironic-API-Version": "1.55"}
+            path = f"/v1/deploy_templates/{TEMPLATE}"
+            answer = self.client.simulate_request("PATCH", path, body=json.dumps(patch), headers=headers)
+            assert answer.status_code == 200, answer.text
+        else:
+            first = next(each for each in newer if each["metadata"]["name"] == NODES[0])
+            first["data"]["platform"] = {"image": "noble"}
+        self.put([each for each in newer if each["metadata"]["name"] not in removed_of(self.row)])
+
     def commit(self, **labels: str) -> None:
         """Put the design into force."""
-        documents = self.documents(labels)
+        self.put(self.documents(labels))
+
+    def put(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        """Put these documents into force."""
         for revision in range(1, 10):
             self.peer.publish(revision, documents)
         self.ask("POST", "/configdocs/design?buffermode=replace", write_documents(documents), expect=201)
