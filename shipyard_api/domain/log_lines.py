@@ -39,6 +39,7 @@ from shipyard_api.domain.facts.teardown import (
     TeardownWaits,
 )
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.specification.given import older_specification
 from shipyard_api.domain.strategy.criteria import Shortfall
 
 _WIDEST_KIND = len("work left behind")
@@ -255,7 +256,7 @@ def _(fact: NodesKept) -> str:
 
 @_text.register
 def _(fact: NodesLeft) -> str:
-    parts = [f"left alone with an older specification: {_nodes(fact.older)}"] if fact.older else []
+    parts = [f"left alone: {older_specification(fact.older)}"] if fact.older else []
     parts += [f"left alone without a record of what they were given: {_nodes(fact.unknown)}"] if fact.unknown else []
     return "; ".join(parts)
 

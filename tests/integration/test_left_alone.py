@@ -10,7 +10,9 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
+from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.deploy_steps.documents import SCHEMA
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, TemplateStep
@@ -18,8 +20,9 @@ from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.facts.nodes import NodesLeft
+from shipyard_api.domain.log_lines import log_line
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.specification.given import ALL_STEPS, stepped
+from shipyard_api.domain.specification.given import ALL_STEPS, older_specification, stepped
 from shipyard_api.domain.specification.impact import Impact, NodeImpact
 from shipyard_api.domain.specification.kinds import Aspect
 from shipyard_api.ports.state.deploy_templates import TemplateId
@@ -33,6 +36,8 @@ from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from shipyard_api.usecases.nodes.adopt import AdoptNodes
+from shipyard_api.usecases.nodes.compare import CompareNodes
+from shipyard_api.usecases.nodes.list import ListNodes
 from tests.conftest import ROOT
 from tests.daily import peers
 from tests.factories import document, group_entry
@@ -132,6 +137,40 @@ def test_a_changed_server_that_was_left_alone_is_named_until_it_is_redeployed(wo
         assert {row.name: row.action_id for row in connection.execute(migration()._SENT)} == given
         connection.execute(node_specifications.update().values(aspects={}, revisions={}, provisioner=""))
     assert changed(world) == []  # compared by the revision of each record
+
+
+@pytest.mark.parametrize("world", ["ironic"], indirect=True)
+def test_what_an_update_leaves_is_said_in_the_same_words_everywhere(world: RedeployWorld) -> None:
+    change(world, platform={"image": "noble"})
+    for choice in ("leave", "least"):
+        act(world, UPDATE, **{"on-change": choice})
+        sentence = older_specification([N1])
+        # Report, overview and page: their ways back are of one function, and `older` compares their lists.
+        assert older(world) == ["n1"]
+        report = ReportAction(world.store(), world.clock, Places())(world.action)
+        ways = way_back(report.action, (), (), report.lacking)
+        with world.store().begin() as tx:
+            (event,) = tx.journal.entries(world.action, (NodesLeft.kind,))
+        said = {
+            "step": [detail for _, detail in world.steps().values() if sentence in detail],
+            "report, overview, page": [way["when"] for way in ways if sentence in way["when"]],
+            "event": [line for line in [log_line(event)] if sentence in line],
+        }
+        assert {place: len(lines) for place, lines in said.items()} == dict.fromkeys(said, 1)
+        assert metric(world) == 1.0
+        rendered = RenderedDesigns(world.designs())
+        compare = CompareNodes(world.check().plan_steps.specifications, rendered.committed)
+        listed = ListNodes(world.store(), lambda _: None, lambda _: None, rendered.committed_nodes, compare)
+        page = listed.page(status=(), prefix="", after="", limit=9)
+        column = {record.node.name: record.impact and record.impact.impact for record in page}
+        assert column == {"n1": Impact.REINSTALL, "n2": Impact.UNCHANGED, "n3": Impact.UNCHANGED}
+
+
+def metric(world: RedeployWorld) -> float | None:
+    """Return the metric as Prometheus scrapes it."""
+    registry = CollectorRegistry()
+    registry.register(SiteCollector(lambda: world.store().read(lambda tx: tx.measures.counts()), dict))
+    return registry.get_sample_value("shipyard_older_nodes")
 
 
 def gauge(world: RedeployWorld) -> int:

@@ -66,7 +66,7 @@ TEXTS = {
     "late nodes are done": "group a, deploy: no longer late: 1 node: n1",
     "nodes fail on a site that holds them": "a node is held after 2 failed deployments in a row: 1 node: n1",
     "nodes are kept": "left alone, deployed before the retry of 01M7: 1 node: n1",
-    "nodes are left": "left alone with an older specification: 1 node: n1",
+    "nodes are left": "left alone: 1 server runs an older specification: n1",
     "nodes are relabelled": "have the labels of the design: 1 node: n1",
     "targets are known": "to work on: 1 node: n1",
     "nodes are given up": "given up: 1 node: n1: destroy_nodes failed",

@@ -35,13 +35,11 @@ export function Failures({ overview, failures }) {
   const found = roots(overview.groups);
   const shown = new Set();
   const elsewhere = failures.filter((node) => !found.some(({ root }) => root.name === node.group));
-  if (!found.length && !failures.length && !overview.way_back?.length && !overview.older?.length) return null;
+  if (!found.length && !failures.length && !overview.way_back?.length) return null;
   const failed = found.length > 0 || failures.length > 0 || overview.action.verdict === "failed";
   found.sort((one, other) => other.root.critical - one.root.critical);
   return html`<section class="failures" aria-labelledby="failures-title">
     <h2 id="failures-title">${failed ? "What failed" : "What is left"}</h2>
-    ${overview.older?.length > 0 && html`<p class="failure"><span class="badge queued">older</span>
-      ${count(overview.older.length, "server")} left alone with an older specification</p>`}
     ${found.map(({ root, dependents }) => html`<${Root} key=${root.name} group=${root} dependents=${dependents}
       nodes=${failures.filter((node) => node.group === root.name)} seen=${shown} />`)}
     ${elsewhere.length > 0 && html`<div class="failure tolerated">
