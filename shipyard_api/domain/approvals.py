@@ -3,74 +3,51 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.stored import Flat
 
 _KEYS = ("group", "wave", "approve", "reason")
 _LONGEST_REASON = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class WaveGate:
-    """An approval that an action waits for. ``group`` is empty for a wave of all groups.
+class WaveGate(Flat):
+    """An approval that an action waits for, in the form on the wire. ``group`` is empty for a wave of all groups.
 
     ``place``: the number of the wave. ``index``: the number of the gate among those of the wave. ``deployed``: how
     many nodes of the wave are deployed. ``since``: when the gate was reached.
     """
 
-    group: str
+    FIRST: ClassVar = ("group",)
+    FORMS: ClassVar = {"group": (lambda group: group or None, lambda stored: stored or "")}
+
     wave: str
     place: int
     index: int
     deployed: int
     since: datetime
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form, which is the form on the wire as well."""
-        return {
-            "group": self.group or None,
-            "wave": self.wave,
-            "place": self.place,
-            "index": self.index,
-            "deployed": self.deployed,
-            "since": self.since.isoformat(),
-        }
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> "WaveGate":
-        """Return the gate from its stored form."""
-        since = datetime.fromisoformat(stored["since"])
-        place, index, deployed = stored["place"], stored["index"], stored["deployed"]
-        return cls(stored["group"] or "", stored["wave"], place, index, deployed, since)
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
-    """What a person said of a gate: go on (``passed``) or stop."""
+class Approval(Flat):
+    """What a person said of a gate, in the form on the wire: go on (``approve``) or stop."""
+
+    PARTS: ClassVar = {"gate": ""}
 
     gate: WaveGate
-    passed: bool
+    approve: bool
     by: str
     at: datetime
     reason: str = ""
 
     def __str__(self) -> str:
         group = f" of group {self.gate.group}" if self.gate.group else ""
-        verb = "approved" if self.passed else "refused"
+        verb = "approved" if self.approve else "refused"
         return f"{self.by} {verb} what follows wave {self.gate.wave}{group}{f': {self.reason}' if self.reason else ''}"
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form, which is the form on the wire as well."""
-        entity: JsonObject = {"approve": self.passed, "by": self.by, "at": self.at.isoformat(), "reason": self.reason}
-        return {**self.gate.to_json(), **entity}
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> "Approval":
-        """Return the approval from its stored form."""
-        at = datetime.fromisoformat(stored["at"])
-        return cls(WaveGate.from_json(stored), stored["approve"], stored["by"], at, stored["reason"])
 
 
 def choose(written: JsonObject, gates: Sequence[WaveGate]) -> tuple[WaveGate | None, tuple[Finding, ...]]:

@@ -31,16 +31,17 @@ class Tokens:
             .values(id=str(ULID()), name=name, roles=list(roles), digest=digest, expires_at=expires_at)
             .returning(t.api_tokens)
         ).one()
-        return _token(row)
+        return record(TokenRecord, row)
 
     def by_digest(self, digest: bytes) -> TokenRecord | None:
         """Return the token with this digest that is neither expired nor revoked."""
         row = self._connection.execute(_BY_DIGEST, {"secret": digest}).one_or_none()
-        return _token(row) if row else None
+        return record(TokenRecord, row) if row else None
 
     def every(self) -> Sequence[TokenRecord]:
         """Return every token, in order of creation."""
-        return [_token(row) for row in self._connection.execute(sa.select(t.api_tokens).order_by(t.api_tokens.c.id))]
+        rows = self._connection.execute(sa.select(t.api_tokens).order_by(t.api_tokens.c.id))
+        return [record(TokenRecord, row) for row in rows]
 
     def revoke(self, token: str) -> bool:
         """Revoke a token by its id; return whether it existed and was valid."""
@@ -63,7 +64,3 @@ class Tokens:
         self._connection.execute(
             t.api_tokens.update().where(_tokens.id == not_recorded.scalar_subquery()).values(last_used_at=sa.func.now())
         )
-
-
-def _token(row: "sa.Row[tuple[object, ...]]") -> TokenRecord:
-    return record(TokenRecord, row)

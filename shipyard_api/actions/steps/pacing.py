@@ -79,7 +79,7 @@ def approvals(rollout: Rollout, now: datetime) -> tuple[WaveGate, ...]:
 
 def _wave_gate(gate: OpenGate) -> WaveGate:
     group, place = gate.place
-    return WaveGate(group, gate.wave, place, gate.state.index, len(gate.nodes), gate.state.since)
+    return WaveGate(gate.wave, place, gate.state.index, len(gate.nodes), gate.state.since, group)
 
 
 def answers(store: Store, queries: Queries | None = None) -> GateAnswers:
@@ -100,7 +100,7 @@ def answers(store: Store, queries: Queries | None = None) -> GateAnswers:
                 index,
                 since,
             ):
-                return Answer(approval.passed, approval.at, approval.by, approval.reason)
+                return Answer(approval.approve, approval.at, approval.by, approval.reason)
         return None
 
     return ask

@@ -15,10 +15,11 @@ from shipyard_api.api.airship.explanations import lines_in
 from shipyard_api.api.airship.holds import may_override, may_pass_policy
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
-from shipyard_api.api.airship.stored_plans import listed_entity, stored_entity
+from shipyard_api.api.airship.stored_plans import stored_entity
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.airship.times import with_offset
 from shipyard_api.api.entities.holds import Hold
+from shipyard_api.api.entities.plans import ListedPlan, PlanList
 from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.errors import status_of
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
@@ -68,7 +69,7 @@ class Plans:
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the newest stored plans, the newest first."""
-        resp.media = {"plans": [listed_entity(plan) for plan in self._plans.newest()]}
+        resp.media = PlanList([ListedPlan.of(plan) for plan in self._plans.newest()])
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Answer with the plan, and what would be refused as part of it; with ``store``, store it or refuse."""

@@ -1,16 +1,16 @@
 """Stored plans and their approvals; ours, beside the contract."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.entities.types import zulu
+from shipyard_api.api.entities.plans import LastPlan, StoredPlan
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import is_empty, parse_json, read_json_body, single
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.plans.plan import PlanId, StoredPlan
+from shipyard_api.domain.plans.plan import PlanId
 from shipyard_api.domain.policy import WITHOUT_APPROVAL
 from shipyard_api.usecases.actions.agreed_plan import Agreement
 from shipyard_api.usecases.actions.stored_plans import SeenPlan, StoredPlans
@@ -58,23 +58,6 @@ def agreement(req: falcon.Request) -> Agreement:
     return Agreement(PlanId(plan) if plan else None, not may(req, WITHOUT_APPROVAL))
 
 
-def listed_entity(plan: StoredPlan) -> dict[str, Any]:
-    """Return what a list shows of a plan, as JSON."""
-    return {
-        "id": plan.id,
-        "hash": plan.digest,
-        "name": plan.name,
-        "request": plan.request,
-        "stored_by": plan.stored_by,
-        "stored_at": zulu(plan.stored_at),
-        "signatures": [
-            {"by": signature.by, "at": zulu(signature.at), "reason": signature.reason} for signature in plan.signatures
-        ],
-        "action": plan.action,
-    }
-
-
-def stored_entity(seen: SeenPlan) -> dict[str, Any]:
-    """Return a stored plan with all of it, as JSON."""
-    last = {"id": seen.last.id, "differences": list(seen.differences)} if seen.last else None
-    return {**listed_entity(seen.plan), "last": last, "plan": seen.plan.shown}
+def stored_entity(seen: SeenPlan) -> StoredPlan:
+    """Return a stored plan with all of it."""
+    return StoredPlan.of(seen.plan, last=seen.last and LastPlan(seen.last.id, list(seen.differences)))

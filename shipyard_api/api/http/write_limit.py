@@ -5,10 +5,11 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.http.methods import WRITES
 from shipyard_api.api.http.threads import in_thread
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+"""The methods that change something, and so are counted and leave a line in the audit log."""
 SMALL_WRITE = 0.05
 """The ``write_cost`` of a resource that changes a row or two. Scripts call it once for each node or template."""
 NO_WRITE = 0.0

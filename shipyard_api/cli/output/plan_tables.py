@@ -13,6 +13,7 @@ from shipyard_api.cli.output.shapes import (
     as_entity,
     as_objects,
     counts_at,
+    decode,
     list_at,
     object_at,
     objects_at,
@@ -37,45 +38,50 @@ def plan(text: str) -> Printout:
 
 def stored_plan(text: str) -> Printout:
     """Return a stored plan: hash, signatures, changes against the last plan, and the plan."""
-    body = parse_object(text)
-    last = object_at(body, "last")
-    lines = [f"- {difference}" for difference in list_at(last, "differences")] or ["Nothing differs."]
-    since = ["\n".join([f"Compared with plan/{last['id']}, the last one of this action:", *lines])] if last else []
-    shown = {**object_at(body, "plan"), **({"forecast": body["forecast"]} if "forecast" in body else {})}
+    from shipyard_api.api.entities.plans import StoredPlan
+
+    body, since = parse_object(text), []
+    stored = as_entity(body, StoredPlan)
+    if last := stored.last:
+        lines = [f"- {change}" for change in last.differences] or ["Nothing differs."]
+        since = ["\n".join([f"Compared with plan/{last.id}, the last one of this action:", *lines])]
+    shown = {**stored.shown, **({"forecast": body["forecast"]} if "forecast" in body else {})}
     return sections(signatures(text), *since, _plan(shown))
 
 
 def signatures(text: str) -> Printout:
     """Return who has stored and approved a plan, and what was started from it."""
-    body = parse_object(text)
+    from shipyard_api.api.entities.plans import ListedPlan
+
+    plan = decode(text, ListedPlan)
     about = [
-        ("Stored:", f"plan/{required(body, 'id')}"),
-        ("Hash:", required(body, "hash")),
-        ("By:", f"{body.get('stored_by')} at {to_the_second(body.get('stored_at'))}"),
-        *(("Approved:", _signature(signature)) for signature in objects_at(body, "signatures")),
-        *([("Started:", f"action/{body['action']}")] if body.get("action") else []),
+        ("Stored:", f"plan/{plan.id}"),
+        ("Hash:", plan.digest),
+        ("By:", f"{plan.stored_by} at {to_the_second(plan.stored_at)}"),
+        *(
+            ("Approved:", f"{given.by} at {to_the_second(given.at)}{f': {given.reason}' if given.reason else ''}")
+            for given in plan.signatures
+        ),
+        *([("Started:", f"action/{plan.action}")] if plan.action else []),
     ]
     return sections(fields(about))
 
 
 def stored_plans(text: str) -> Printout:
     """Return the list of stored plans."""
+    from shipyard_api.api.entities.plans import PlanList
+
     rows = [
         (
-            f"plan/{required(entry, 'id')}",
-            entry.get("name"),
-            f"{entry.get('stored_by')} {to_the_second(entry.get('stored_at'))}",
-            ", ".join(str(signature.get("by")) for signature in objects_at(entry, "signatures")) or "-",
-            f"action/{entry['action']}" if entry.get("action") else "-",
+            f"plan/{plan.id}",
+            plan.name,
+            f"{plan.stored_by} {to_the_second(plan.stored_at)}",
+            ", ".join(signature.by for signature in plan.signatures) or "-",
+            f"action/{plan.action}" if plan.action else "-",
         )
-        for entry in objects_at(parse_object(text), "plans")
+        for plan in decode(text, PlanList).plans
     ]
     return sections(table(rows, _STORED) if rows else "There are no stored plans.")
-
-
-def _signature(signature: JsonObject) -> str:
-    reason = f": {signature['reason']}" if signature.get("reason") else ""
-    return f"{signature.get('by')} at {to_the_second(signature.get('at'))}{reason}"
 
 
 def _plan(plan: JsonObject) -> Printout:

@@ -18,6 +18,7 @@ from shipyard_api.domain.findings import Finding, error, hidden_character
 from shipyard_api.domain.holds import Hold, by_node
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.stored import ByFields
 
 PlanId = NewType("PlanId", str)
 """A ULID."""
@@ -113,22 +114,13 @@ def same_name(one: str, other: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(ByFields):
     """An approval of a plan. ``key``: unique to the person's token or user, unlike ``by``."""
 
     by: str
     key: str
     at: datetime
     reason: str = ""
-
-    def to_json(self) -> JsonObject:
-        """Return the stored form."""
-        return {"by": self.by, "key": self.key, "at": self.at.isoformat(), "reason": self.reason}
-
-    @classmethod
-    def from_json(cls, stored: JsonObject) -> "Signature":
-        """Return the signature from its stored form."""
-        return cls(stored["by"], stored["key"], datetime.fromisoformat(stored["at"]), stored["reason"])
 
     def is_of(self, user: str, key: str) -> bool:
         """Return whether the person may be this one: a second token of the same name is no second person."""

@@ -16,7 +16,7 @@ from tests.integration.api.wire import JSON, V1, Caller, Site, everything_said
 from tests.integration.storage.conftest import new_action
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
-GATE = WaveGate("a", "canary", 0, 0, 1, NOW)
+GATE = WaveGate("canary", 0, 0, 1, NOW, "a")
 
 
 def await_approval(engine: sa.Engine) -> None:

@@ -7,8 +7,8 @@ from shipyard_api.domain.approvals import Approval, WaveGate, choose
 from tests.unit.tables import every_row
 
 T0 = datetime(2026, 11, 26, tzinfo=UTC)
-A, B = WaveGate("a", "canary", 0, 0, 1, T0), WaveGate("b", "canary", 0, 1, 2, T0)
-ALL = WaveGate("", "canary", 0, 0, 1, T0)
+A, B = WaveGate("canary", 0, 0, 1, T0, "a"), WaveGate("canary", 0, 1, 2, T0, "b")
+ALL = WaveGate("canary", 0, 0, 1, T0)
 
 
 @every_row(

@@ -12,7 +12,7 @@ ONE = WaitingFor(
     "SSH", "t on 1 node(s): a", AT, "a: refused", None, AT + timedelta(seconds=9), AT + timedelta(seconds=60)
 )
 TWO = WaitingFor("SSH", "t on 1 node(s): b", AT - timedelta(seconds=5), "b: no route", None, AT, None)
-GATE = WaveGate("a", "canary", 0, 0, 1, AT)
+GATE = WaveGate("canary", 0, 0, 1, AT, "a")
 OTHER = replace(GATE, group="b")
 MANY = [replace(TWO, what=f"t on n{number}", since=AT + timedelta(seconds=number)) for number in range(5)]
 

@@ -47,6 +47,7 @@ PLAN = {
     "id": ID,
     "hash": "0" * 64,
     "name": "test_site",
+    "request": {"name": "test_site"},
     "stored_by": "ann",
     "stored_at": "2026-11-26T10:00:00.000000Z",
     "signatures": [{"by": "bob", "at": "2026-11-26T11:00:00.000000Z", "reason": ""}],
