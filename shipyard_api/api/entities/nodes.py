@@ -146,8 +146,8 @@ class ReportedNode(Node, kw_only=True):
     ``phases``: The phases that submitted it, in order of their start.
     """
 
-    phases: list[NodePhase]
-    look_at: LookAt
+    phases: Sequence[NodePhase] = ()
+    look_at: LookAt = None
 
 
 class PastPhase(NodePhase, kw_only=True):

@@ -11,6 +11,7 @@ from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
+    as_entity,
     as_objects,
     counts_at,
     decode,
@@ -31,7 +32,7 @@ from shipyard_api.cli.output.wording import (
 )
 
 if TYPE_CHECKING:
-    from shipyard_api.api.entities.nodes import LastNode, NodeChange, NodeDescription, PastPhase
+    from shipyard_api.api.entities.nodes import LastNode, NodeChange, NodeDescription, PastPhase, ReportedNode
 
 _STATUSES = {
     "nodes_provision_status": ("Nodes Provision Status:", ("Hostname", "Status"), ("hostname", "status")),
@@ -211,23 +212,17 @@ def _groups(entity: JsonObject) -> list[tuple[object, ...]]:
             *(_took(objects_at(group, "phases"), phase) for phase in ("prepare", "deploy")),
             _why(group.get("reason"), group.get("detail")),
         )
-        for group in _objects(entity, "groups")
+        for group in as_objects(required(entity, "groups"), "groups")
     ]
 
 
 def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
     """Return the nodes that were not deployed, and those on which a task failed."""
-    failed = [node_entry for node_entry in _objects(entity, "nodes") if node_entry.get("status") == "failure"]
-    named = {node_entry.get("name") for node_entry in failed}
+    failed = [node for node in _nodes(entity) if node.status == "failure"]
+    named = {node.name for node in failed}
     tasks = objects_at(entity, "failed_tasks")
     rows: list[tuple[object, ...]] = [
-        (
-            f"node/{node_entry.get('name')}",
-            node_entry.get("group") or "",
-            _why(node_entry.get("reason"), node_entry.get("detail")),
-            node_entry.get("look_at") or "",
-        )
-        for node_entry in failed
+        (f"node/{node.name}", node.group or "", _why(node.reason, node.detail), node.look_at or "") for node in failed
     ]
     rows += [
         (
@@ -248,14 +243,9 @@ def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
 def _left_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
     """Return the nodes that keep a status although they were to go on, such as those that the policy stopped."""
     return [
-        (
-            f"node/{one.get('name')}",
-            one.get("group") or "",
-            node_words(one.get("status"), one["reason"]),
-            reason_text(one["reason"], one.get("detail")),
-        )
-        for one in _objects(entity, "nodes")
-        if one.get("reason") not in (None, "teardown") and one.get("status") in ("not_started", "prepared")
+        (f"node/{node.name}", node.group or "", node_words(node.status, node.reason), _why(node.reason, node.detail))
+        for node in _nodes(entity)
+        if node.reason not in (None, "teardown") and node.status in ("not_started", "prepared")
     ]
 
 
@@ -272,13 +262,13 @@ def _reasons(entity: JsonObject, name: str, key: str, title: str) -> list[TextTa
 
 def _has_no_groups(entity: JsonObject) -> bool:
     """Return whether the action works on nodes without groups: it takes them down, or runs tasks on them."""
-    return not _groups(entity) and bool(_objects(entity, "nodes") or objects_at(entity, "tasks"))
+    return not _groups(entity) and bool(_nodes(entity) or objects_at(entity, "tasks"))
 
 
 def _counted(entity: JsonObject) -> list[tuple[str, object]]:
     """Return how many groups, nodes and tasks the action has, those that it can have."""
-    nodes, tasks = _objects(entity, "nodes"), _tasks(entity)
-    statuses = Counter(node_words(node.get("status"), node.get("reason")) for node in nodes)
+    nodes, tasks = _nodes(entity), _tasks(entity)
+    statuses = Counter(node_words(node.status, node.reason) for node in nodes)
     rows: list[tuple[str, object]] = []
     if not _has_no_groups(entity):
         rows.append(("Groups:", _tally(counts_at(object_at(entity, "totals"), "groups"), status_words)))
@@ -323,8 +313,10 @@ def _why(reason: object, detail: object) -> str:
     return reason_text(reason, detail) if reason else " ".join(str(detail or "").split())
 
 
-def _objects(entity: JsonObject, key: str) -> Sequence[JsonObject]:
-    return as_objects(required(entity, key), key)
+def _nodes(entity: JsonObject) -> Sequence["ReportedNode"]:
+    from shipyard_api.api.entities.nodes import ReportedNode
+
+    return as_entity(required(entity, "nodes"), list[ReportedNode])
 
 
 def _duration(entity: JsonObject) -> str:

@@ -113,7 +113,8 @@ def phase(kind: str, nodes: list[str], status: str = "success", at: int = 0) -> 
 
 
 def node(name: str, status: str = "success", group_name: str = "g", **fields: Any) -> dict[str, Any]:
-    base = {"name": name, "status": status, "reason": None, "detail": "", "group": group_name, "groups": [group_name]}
+    base = {"name": name, "status": status, "reason": None, "detail": "", "group": group_name}
+    base["groups"] = [group_name] if group_name else []
     return base | {"updated_at": "2026-11-21T01:24:40.000000Z", "late": None} | fields
 
 

@@ -15,7 +15,7 @@ def test_a_failed_action_says_why_in_words(api, run):
         "way_back": [{"command": f"shipyard retry {ID}", "when": "when the cause is repaired"}],
         "failed_steps": [{"id": "drydock_build.verify_site", "detail": "MAAS does not answer"}],
         "groups": [],
-        "nodes": [{"name": "n1", "status": "failure", "group": "g", "reason": "deploy", "detail": "no root device"}],
+        "nodes": [samples.node("n1", "failure", reason="deploy", detail="no root device")],
     }
     api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action("Failed", notes=[note]))
     api.replies[f"GET /actions/{ID}/report"] = Reply(200, report)

@@ -22,6 +22,7 @@ from shipyard_api.domain.cases.case import CaseKind, Earlier
 from shipyard_api.domain.cases.features import Features
 from shipyard_api.domain.cases.find import NodeFact, Seen, find_cases
 from shipyard_api.domain.nodes import NodeName
+from tests.unit.cli import samples
 from tests.unit.tables import every_row
 
 TEXTS = Path(__file__).with_name("nights")
@@ -123,7 +124,7 @@ def text_of(night: Night) -> str:
             facts[name] = NodeFact(Seen.AHEAD)
         elif reason:
             facts[name] = NodeFact(Seen.AFFECTED, reason, BEGAN + timedelta(seconds=at))
-            failed.append({"name": name, "status": "failure", "group": "all", "reason": "prepare", "detail": reason})
+            failed.append(samples.node(name, "failure", "all", reason="prepare", detail=reason))
         else:
             facts[name] = NodeFact(Seen.SPARED)
     cases = [
