@@ -163,7 +163,8 @@ def test_an_update_says_what_each_choice_does_to_servers_that_run(stack: Stack, 
         answer = route.fetch()
         plan = answer.json()
         counts = {"unchanged": 9, "reinstall": 2, "replace": 1, "service": 1, "leaves": 1}
-        plan["changes"] = {**(plan["changes"] or {"values": [], "removed": []}), "counts": counts}
+        assert plan["changes"]["interrupts"], "of the API, which decides"
+        plan["changes"] = {**plan["changes"], "counts": counts}
         route.fulfill(response=answer, json=plan)
 
     page.route("**/plans", counted)

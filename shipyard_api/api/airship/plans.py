@@ -31,7 +31,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, PlannedWave
-from shipyard_api.domain.specification.impact import Impact
+from shipyard_api.domain.specification.impact import Impact, OnChange
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.design_changes import DesignChanges, Written
@@ -169,6 +169,10 @@ def _changes(changes: DesignChanges) -> dict[str, Any]:
             for change in changes.values
         ],
         "uncompared": changes.uncompared,
+        "interrupts": {
+            choice.value: [impact.value for impact in Impact if impact in choice.serviced | choice.reinstalled]
+            for choice in OnChange
+        },
     }
 
 

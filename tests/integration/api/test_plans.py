@@ -150,6 +150,8 @@ def test_a_plan_shows_the_groups_in_the_order_in_which_they_would_run(site: Site
         "on_timeout": "fail_group",
     }
     assert sorted(found["changes"]["added"]) == sorted(nodes)
+    erasing = ["service", "reinstall", "replace"]
+    assert found["changes"]["interrupts"] == {"leave": [], "least": ["service"], "reinstall": erasing}
     assert planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}})["changes"] is None
     # It is what the action then does.
     action = site.viewer.get(f"/actions/{site.create_action()}").json

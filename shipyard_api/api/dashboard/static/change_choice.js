@@ -7,8 +7,6 @@ import { count } from "./words.js";
 
 export const AS_THEY_ARE = { change: "leave", most: "", removed: false };
 
-// The classes of servers that each choice interrupts, as the API decides: tests/unit/api/dashboard compares them.
-const INTERRUPTED = { leave: [], least: ["service"], reinstall: ["service", "reinstall", "replace"] };
 const CHOICES = {
   leave: { text: "Drain and erase nothing.", needs: [] },
   least: { text: "Drain servers whose deploy steps changed, run the steps, and uncordon them.", needs: ["action_service_server"] },
@@ -32,14 +30,15 @@ export function ChangeChoice({ chosen, onChoose }) {
   const { value: plan } = useRead(() => post(`${V1}/plans`, { name: "update_site", parameters: {} }).catch(() => null), []);
   const counts = plan?.changes?.counts;
   const of = (classes) => classes.reduce((sum, name) => sum + (counts?.[name] || 0), 0);
-  const left = (name) => of(INTERRUPTED.reinstall.filter((one) => !INTERRUPTED[name].includes(one)));
+  const interrupted = plan?.changes?.interrupts; // by choice, the classes of servers
+  const left = (name) => of(interrupted.reinstall.filter((one) => !interrupted[name].includes(one)));
   const pick = (name) => onChoose({ ...chosen, change: name, most: name === "reinstall" && counts ? String(of(ERASED)) : "" });
   return html`<fieldset class="choices"><legend>Deployed servers that differ from the design</legend>
     ${Object.entries(CHOICES).map(([name, one]) => html`<label key=${name} class="choice">
       <input type="radio" name="on-change" value=${name} checked=${chosen.change === name} disabled=${!one.needs.every(may)}
         onChange=${() => pick(name)} />
       <span><b>${name}</b> ${one.text}
-        ${counts && html`<small class="muted">${effect(INTERRUPTED[name], of, left(name))}</small>`}</span></label>`)}
+        ${counts && html`<small class="muted">${effect(interrupted[name], of, left(name))}</small>`}</span></label>`)}
     ${chosen.change === "reinstall" && html`<label class="choice" for="max-reinstalls"><span>Refuse if more are reinstalled than</span>
       <input id="max-reinstalls" type="number" min="0" value=${chosen.most}
         onInput=${(event) => onChoose({ ...chosen, most: event.target.value })} /></label>`}

@@ -9,7 +9,6 @@ import falcon.asgi
 import pytest
 
 from shipyard_api.api.dashboard.app import Dashboard
-from shipyard_api.domain.specification.impact import OnChange
 from tests.integration.api.in_process import Client
 from tests.unit.tables import table
 
@@ -88,13 +87,3 @@ def test_every_module_that_a_module_imports_is_there_and_none_comes_from_elsewhe
     page = own["index.html"]
     assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
     assert "style=" not in page
-
-
-def test_the_choices_of_an_update_interrupt_the_classes_that_the_action_does() -> None:
-    text = STATIC.joinpath("change_choice.js").read_text()
-    (written,) = re.findall(r"^const INTERRUPTED = \{(.*)\};$", text, re.MULTILINE)
-    shown = {name: set(re.findall(r'"(\w+)"', classes)) for name, classes in re.findall(r"(\w+): \[(.*?)\]", written)}
-
-    assert shown == {
-        choice.value: {impact.value for impact in choice.serviced | choice.reinstalled} for choice in OnChange
-    }
