@@ -54,13 +54,14 @@ def seconds_for(*answers: Answer) -> float:
 
 
 class Peer(ThreadingHTTPServer):
-    """Gives the answers of a route in turn, the last one for ever; without any answer it hangs up."""
+    """Gives the answers of a route in turn, the last one for ever; without any, ``otherwise``, or it hangs up."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers: dict[str, list[Answer]] = {}
+        self.otherwise: list[Answer] = []
         self.requests: list[Request] = []
 
     @property
@@ -105,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.removeprefix(API).partition("?")
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.requests.append(Request(self.command, path, parse_qsl(query), headers, raw))
-        answers = self.server.answers.get(f"{self.command} {path}", [])
+        answers = self.server.answers.get(f"{self.command} {path}", self.server.otherwise)
         if not answers:
             self.close_connection = True
             return

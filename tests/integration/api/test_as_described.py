@@ -22,7 +22,7 @@ from tests.integration.api import description
 from tests.integration.api.conftest import new_site
 from tests.integration.api.wire import small_design
 from tests.integration.storage.rows import empty
-from tests.peer import Peer
+from tests.peer import Answer, Peer
 
 pytestmark = pytest.mark.crash
 
@@ -61,6 +61,7 @@ def token(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> str:
     empty(engine)
     site = new_site(app, store, engine, drydock)
     site.commit(*small_design())
+    drydock.otherwise = [Answer(404, {"message": "No build data found", "type": "error"})]
     _, secret = ApiTokens(store).create("schemathesis", "admin")
     return secret
 
