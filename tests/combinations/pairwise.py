@@ -33,13 +33,15 @@ def rows(
     found: list[Row] = []
     while missing:
         first = next(iter(missing))
-        candidates = [_completed(dict(first), options, allowed, dice, missing) for _ in range(_CANDIDATES)]
-        best = max(candidates, key=lambda row: sum(cell in missing for cell in cells_of(row or {}, strength)))
         missing.pop(first)
-        if best is not None:
-            found.append(best)
-            for cell in cells_of(best, strength):
-                missing.pop(cell, None)
+        if (candidate := _completed(dict(first), options, allowed, dice, missing)) is None:
+            continue  # the search was exhaustive
+        others = (_completed(dict(first), options, allowed, dice, missing) for _ in range(_CANDIDATES - 1))
+        candidates = [candidate, *filter(None, others)]
+        best = max(candidates, key=lambda row: sum(cell in missing for cell in cells_of(row, strength)))
+        found.append(best)
+        for cell in cells_of(best, strength):
+            missing.pop(cell, None)
     return found
 
 

@@ -63,10 +63,10 @@ def test_what_protects_is_read_from_the_newest_committed_design() -> None:
     site = SiteInputs(3, DeploymentConfiguration(), None, nodes)
     made = steps()
     checks = [
-        made.check(STEP, [nodes], ActionInputs()),
+        made.check(STEP, [nodes], ActionInputs(site=site)),
         made.check_removal(STEP, nodes, ActionInputs()),
         made.check_service(STEP, ActionInputs(site=site)),
-        made.check(STEP, [(NodeName("n0"),)], ActionInputs()),
+        made.check(STEP, [(NodeName("n0"),)], ActionInputs(site=site)),
     ]
     found = [[finding.name for finding in check.ask(3) if finding.level is Level.ERROR] for check in checks]
     assert found == [["EtcdRemovalBlocked"], ["EtcdRemovalBlocked"], ["EtcdLosesQuorum"], ["GenesisNode"]]
