@@ -10,6 +10,11 @@ from tests.torture.virtual_database import VirtualDatabase
 from tests.virtual_time import VirtualClock
 
 _OF_PEERS = ("orchestrator", "conductor")  # threads of simulators that follow the time
+_MOST_LOOKS = 20_000  # at one moment: hundreds of turns
+
+
+class TimeStandsStill(BaseException):
+    """Something is done again and again without a pause. No ``except Exception`` of the product catches it."""
 
 
 @dataclass
@@ -18,6 +23,14 @@ class TorturedClock(VirtualClock):
 
     database: VirtualDatabase = field(kw_only=True)
     ahead: float = 0.0
+    _looks: int = 0
+
+    def monotonic(self) -> float:
+        """Return the time; raises TimeStandsStill if everybody works and nobody waits."""
+        self._looks += 1
+        if self._looks > _MOST_LOOKS:
+            raise TimeStandsStill(f"it is still {self.at}: something is done again and again without a pause")
+        return super().monotonic()
 
     def __post_init__(self) -> None:
         self.tell()
@@ -42,5 +55,7 @@ class TorturedClock(VirtualClock):
         self.rest()
 
     def _go_to(self, moment: datetime) -> None:
+        if moment > self.at:
+            self._looks = 0
         super()._go_to(moment)
         self.tell()

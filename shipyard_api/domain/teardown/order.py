@@ -71,8 +71,6 @@ One that was called alone fails.
 WENT_WELL = frozenset({Outcome.DONE, Outcome.WARNING, Outcome.SKIPPED})
 """Outcomes after which the next operation begins."""
 _WENT_WRONG = frozenset({Outcome.FAILED, Outcome.REFUSED})
-# Without a Kubernetes node these have no object. A dead member of a node that is gone must leave all the same.
-_NEEDS_NODE = frozenset({Operation.DRAIN, Operation.CLEAR_LABELS, Operation.SHUT_DOWN_KUBELET, Operation.UNCORDON})
 
 
 UNKNOWN_NODE = "Kubernetes does not know the node"
@@ -168,15 +166,13 @@ class Teardown(ByFields):
         return self._with(operation, Outcome.FAILED if running else Outcome.REFUSED, why)
 
     def node_is_unknown(self, operation: Operation, expected: UnknownNode) -> Self:
-        """Return the teardown after Kubernetes reported that it has no such node.
+        """Return the teardown after it turned out that Kubernetes has no such node, which the operation needs.
 
-        Its absence is the goal of ``remove-from-cluster``. Other operations on it fail, unless it never joined.
-        Operations that need no node keep running.
+        Its absence is the goal of ``remove-from-cluster``. Other operations on it fail, unless it never joined
+        (contract promenade, 3.1).
         """
         if operation is Operation.REMOVE_FROM_CLUSTER:
             return self._ended(operation, Outcome.DONE, f"{UNKNOWN_NODE}: it has been removed already")
-        if operation not in _NEEDS_NODE:
-            return self
         if expected is UnknownNode.NEVER_JOINED:
             return self._ended(operation, Outcome.SKIPPED, UNKNOWN_NODE)
         return self.fail(operation, UNKNOWN_NODE)

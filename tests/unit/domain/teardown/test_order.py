@@ -115,8 +115,9 @@ def test_a_node_is_not_drained_again_once_its_members_may_have_left(ended: Teard
         (DRAIN, UnknownNode.NEVER_JOINED, Outcome.SKIPPED),
         (CLEAR_LABELS, UnknownNode.NEVER_JOINED, Outcome.SKIPPED),
         (SHUT_DOWN, UnknownNode.IS_A_FAULT, Outcome.WARNING),
-        (REMOVE_ETCD, UnknownNode.NEVER_JOINED, Outcome.RUNNING),  # a dead member must leave all the same
-        (AWAIT_ETCD, UnknownNode.IS_A_FAULT, Outcome.RUNNING),
+        # Only a service that removes members by the name of their node says so of it.
+        (REMOVE_ETCD, UnknownNode.NEVER_JOINED, Outcome.SKIPPED),
+        (REMOVE_ETCD, UnknownNode.IS_A_FAULT, Outcome.FAILED),
         (REMOVE, UnknownNode.IS_A_FAULT, Outcome.DONE),
     ],
 )

@@ -1,7 +1,9 @@
-"""Operations that a Promenade does by itself: how etcd is awaited after one of them."""
+"""Operations that a Promenade does by itself: how etcd is awaited after one, and nodes that it does not know."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
+
+import pytest
 
 from shipyard_api.actions.steps.teardown.part import Request
 from shipyard_api.actions.steps.teardown.service import ServiceAnswer, ServiceOperation
@@ -10,7 +12,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_health import Health
 from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.domain.teardown.order import Operation, Outcome, Teardown
+from shipyard_api.domain.teardown.order import DECOMMISSION, Operation, Outcome, Teardown
 from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -44,3 +46,24 @@ def test_etcd_is_awaited_until_every_cluster_is_well_or_the_time_is_up(
     teardown = folded.state.teardown
     assert (teardown.outcomes[AWAIT], teardown.messages.get(AWAIT, ""), folded.state.waits) == (outcome, why, waits)
     assert folded.wait_until == (now + timedelta(seconds=30) if waits else None)
+
+
+@pytest.mark.parametrize("never_joined", [True, False])
+@pytest.mark.parametrize(
+    "operation", [*(one for one in DECOMMISSION if one is not AWAIT), Operation.REMOVE_FROM_CLUSTER]
+)
+def test_no_operation_is_repeated_at_once_on_a_node_that_promenade_does_not_know(
+    operation: Operation, never_joined: bool
+) -> None:
+    none = cast(Any, None)
+    order = Teardown((operation, AWAIT)).begin(operation)
+    task = TeardownTask(N1, ACTION, 3, (operation, AWAIT), LIMITS)
+    state = NodeState(task, order=order, limits=LIMITS, since=NOW, never_joined=never_joined)
+    asked = Request(operation, N1, ACTION, 3, NOW)
+
+    folded = ServiceOperation(operation, none, none, none).fold(state, asked, ServiceAnswer(is_known=False), NOW)
+
+    assert folded.state.teardown.outcomes[operation] is not Outcome.RUNNING
+    assert (folded.state.teardown.next_operation() is AWAIT) == (
+        never_joined or operation in (Operation.SHUT_DOWN_KUBELET, Operation.REMOVE_FROM_CLUSTER)
+    )
