@@ -21,6 +21,7 @@ from cli_page import cli_page
 from entity_schemas import with_entities
 from hardware_page import hardware_page
 from impact_page import impact_page
+from where_page import where_page
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.inputs import ActionInputs
@@ -301,6 +302,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/impact.md": lambda: _page([impact_page()]),
     "docs/reference/expected-hardware.md": lambda: _page(hardware_page(_shipped("expected_hardware_v1"))),
     "docs/reference/architecture.md": architecture,
+    "docs/reference/where-things-are.md": lambda: _page([where_page(ROOT)]),
     "docs/images/watch.svg": watch_image,
 }
 
