@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -53,8 +54,19 @@ def _cut_off(world: World, value: Value, worker: Worker | None) -> None:
     world.later(value["seconds"], mend)
 
 
+def _may_lose_records(world: World) -> bool:
+    planned, struck = Counter(deed.kind for deed in world.plan.faults), Counter(world.struck)
+    to_come = any(planned[kind] > struck[kind] for kind in ("lost history", "dump", "fail-over"))
+    return to_come or struck["lost history"] > struck["restore"]
+
+
 def _stumble(world: World, value: Value, _worker: Worker | None) -> None:
-    """Restart the provisioner, once no submission is on its way: of one that no record knows nobody can tell."""
+    """Restart the provisioner, once no submission is on its way: of one that no record knows nobody can tell.
+
+    Drydock loses its tasks, and is let be while the database may still lose their records.
+    """
+    if world.plan.row["provisioner"] == "drydock" and _may_lose_records(world):
+        return
     undecided = "SELECT (SELECT count(*) FROM steps WHERE intent IS NOT NULL)"
     undecided += " + (SELECT count(*) FROM work_items WHERE intent IS NOT NULL)"
     if not world.has_database or world.virtual.one(undecided)[0]:
