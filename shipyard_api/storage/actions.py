@@ -98,6 +98,7 @@ class Actions:
             "software": action.software,
             "state": RunState.QUEUED.value,
             "wake_at": sa.func.site_time(),
+            "created_at": sa.func.site_time(),
         }
         row = self._insert(values)
         while row is None:
@@ -427,6 +428,5 @@ class Actions:
         journal.record(self._connection, Line(action, row.epoch, None, row.at, "api"), [note])
 
     def _audit(self, action: ActionId, command: str, user: str) -> None:
-        self._connection.execute(
-            t.command_audit.insert().values(id=str(ULID()), action_id=action, command=command, user_name=user)
-        )
+        values = {"id": str(ULID()), "action_id": action, "command": command, "user_name": user}
+        self._connection.execute(t.command_audit.insert().values(**values, at=sa.func.site_time()))

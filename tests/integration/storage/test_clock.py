@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.storage import tables as t
 from shipyard_api.storage.clock import Anchor, DatabaseClock, step_of
 from shipyard_api.storage.unit_of_work import Store, connect
 from tests.integration.storage.conftest import new_action
@@ -111,3 +112,18 @@ def test_when_nothing_runs_the_sites_clock_is_the_databases_again(settable: tupl
 
     assert clock.measure().at - began >= HOUR
     assert DatabaseClock(engine, ProcrastinateWakeup()).measure().at - began >= HOUR
+
+
+def test_what_people_asked_for_has_the_times_of_the_site(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO site_clock (id, ahead) VALUES (1, '1 hour')")
+    store, action = Store(engine, ProcrastinateWakeup()), new_action("a")
+    with store.begin() as tx:
+        tx.actions.create(action)
+
+    with engine.connect() as connection:
+        now: datetime = connection.execute(sa.select(sa.func.site_time())).scalar_one()
+        created: datetime = connection.execute(sa.select(t.actions.c.created_at)).scalar_one()
+        asked: datetime = connection.execute(sa.select(t.command_audit.c.at)).scalar_one()
+    assert NONE <= now - created < HOUR / 2
+    assert NONE <= now - asked < HOUR / 2
