@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.findings import Level
+from tests.changing_sites import ChangingWorld
 from tests.daily import peers
 from tests.factories import document, group_entry
 from tests.integration.test_rolling_reinstall import act, change, destroyed
@@ -20,10 +22,10 @@ LENIENT = [group_entry("all", selectors=[{"node_names": [*NODES]}], success_crit
 
 
 @pytest.fixture
-def world(request: pytest.FixtureRequest, database_url: str) -> Iterator[RedeployWorld]:
+def world(request: pytest.FixtureRequest, database_url: str) -> Iterator[ChangingWorld]:
     """Return three servers of which n1 has the wrong processor, which their design does not know yet."""
     hardware = {node: {"cpu_model": "Wrong" if node == "n1" else "Right", "memory": 64} for node in NODES}
-    found = RedeployWorld.deployed(database_url, request.param, LENIENT, members=NODES[2:], hardware=hardware)
+    found = ChangingWorld.deployed(database_url, request.param, LENIENT, members=NODES[2:], hardware=hardware)
     expected = document(SCHEMA, "servers", {"hardware_profiles": [PROFILE], "cpu": {"model": "Right"}})
     section, further = {"hardware": "fail"}, [*found.site.further, expected]
     found.site = replace(found.site, provisioner=section, further=further)
@@ -53,8 +55,11 @@ def test_a_wrong_server_is_not_taken_down_by_a_reinstallation(world: RedeployWor
 
 
 @pytest.mark.parametrize("world", peers("maas"), indirect=True)
-def test_a_wrong_server_is_not_taken_down_by_a_redeployment(world: RedeployWorld) -> None:
+def test_a_wrong_server_is_not_taken_down_by_a_redeployment(world: ChangingWorld) -> None:
     change(world, NODES[:2], hardware_profile=PROFILE)
+    plan = world.plan(ActionName("redeploy_server"), target_nodes="n2,n1", **{"target-revision": "committed"})
+    assert [finding.level for finding in plan.findings if finding.name == "HardwareDiffers"] == [Level.ERROR]
+    assert plan.refusal is not None
     world.create(ActionName("redeploy_server"), target_nodes="n2,n1", **{"target-revision": "committed"})
     world.run(world.worker())
 

@@ -145,8 +145,9 @@ class PlanAction:
             held=self._holds(case),
             drains=self._drains(case, plan.groups),
         )
-        plan = replace(plan, findings=(*plan.findings, *self._hardware(plan)))
-        return self._foreseen(plan, case.parsed)
+        plan = self._foreseen(plan, case.parsed)
+        # The first check of some actions has compared it already.
+        return replace(plan, findings=tuple(dict.fromkeys((*plan.findings, *self._hardware(plan)))))
 
     def _located(self, plan: Plan) -> Plan:
         """Return the plan with where the values of its changes were written."""
