@@ -63,7 +63,7 @@ def where_page(root: Path) -> str:
     lines = [
         "# Where things are",
         "",
-        "The files of each feature by layer, found by their names. A folder stands for its files. The page",
+        "The files of each feature by layer, found by their names. A folder means all files in it. The page",
         "[Architecture](architecture.md) draws the layers.",
         "",
     ]

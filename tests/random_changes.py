@@ -42,7 +42,7 @@ NO_NODE = "pegleg/Script/v1"
 
 
 def kinds() -> set[str]:
-    """Return every kind that a change may be of: of the table, of our schemas, and what is no document."""
+    """Return every kind that a change may be of: of the table, of our schemas, and changes outside of documents."""
     firsts = [path.read_text("utf-8").split("\n", 1)[0] for path in (ROOT / "schemas").glob("*_v1.yaml")]
     shipped = {found[1] for first in firsts if (found := re.match(r"# (\w+/\w+/v1)\b", first))}
     others = {f"{prefix}{_OTHER.get(prefix, 'Invented')}/v1" for prefix in OTHERS if prefix != "shipyard/"}
@@ -313,7 +313,7 @@ class WrittenRun(Run):
 
     @property
     def kinds(self) -> Sequence[str]:
-        """The kinds of the documents, and what is no document."""
+        """The kinds of the documents, and changes outside of documents."""
         others = {TRAITS, TEMPLATE, TASKS, *((MACHINE,) if len(self.nodes) > 1 else ())}
         return sorted(others.union(each["schema"] for each in self.documents).difference(_NO_CHANGE))
 

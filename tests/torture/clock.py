@@ -13,7 +13,7 @@ _OF_PEERS = ("orchestrator", "conductor")  # threads of simulators that follow t
 _MOST_LOOKS = 20_000  # at one moment: hundreds of turns
 
 
-class TimeStandsStill(BaseException):
+class NoTimePasses(BaseException):
     """Something is done again and again without a pause. No ``except Exception`` of the product catches it."""
 
 
@@ -26,10 +26,10 @@ class TorturedClock(VirtualClock):
     _looks: int = 0
 
     def monotonic(self) -> float:
-        """Return the time; raises TimeStandsStill if everybody works and nobody waits."""
+        """Return the time; raises NoTimePasses if work goes on without any wait."""
         self._looks += 1
         if self._looks > _MOST_LOOKS:
-            raise TimeStandsStill(f"it is still {self.at}: something is done again and again without a pause")
+            raise NoTimePasses(f"it is still {self.at}: something is done again and again without a pause")
         return super().monotonic()
 
     def __post_init__(self) -> None:

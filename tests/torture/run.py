@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.databases import Databases, Run
-from tests.torture.clock import TimeStandsStill
+from tests.torture.clock import NoTimePasses
 from tests.torture.judge import breaches, broken_turns
 from tests.torture.operators import Operators
 from tests.torture.plan import Plan, plan_of
@@ -53,7 +53,7 @@ def played(url: str, plan: Plan) -> Played:
     with broken_turns() as broken, closing(World(url, plan, STRIKES)) as world:
         try:
             _live(world)
-        except (Exception, TimeStandsStill):  # noqa: BLE001  # it is a finding, like any other
+        except (Exception, NoTimePasses):  # noqa: BLE001  # it is a finding, like any other
             world.complaints.append(traceback.format_exc())
         text = _history(world)
         complaints = [*world.complaints, *broken, *breaches(text)]

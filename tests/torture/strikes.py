@@ -61,7 +61,7 @@ def _may_lose_records(world: World) -> bool:
 
 
 def _stumble(world: World, value: Value, _worker: Worker | None) -> None:
-    """Restart the provisioner, once no submission is on its way: of one that no record knows nobody can tell.
+    """Restart the provisioner, once no submission is on its way: one without a record would be sent again.
 
     Drydock loses its tasks, and is let be while the database may still lose their records.
     """
