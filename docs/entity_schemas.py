@@ -16,13 +16,20 @@ from shipyard_api.api.entities.types import REFERENCE
 
 Schema = Mapping[str, Any]
 BEGIN = "    # From here to the end: made by ./dev docs from shipyard_api/api/entities. Do not edit.\n"
+_REFERRED = re.compile(re.escape(REFERENCE).replace(r"\{name\}", r"(\w+)"))
 _WIDTH = 120
 _ORDER = ("description", "type", "additionalProperties", "required", "properties")
 
 
 def with_entities(text: str) -> str:
-    """Return the OpenAPI document with the components of all entities at its end."""
-    return text.partition(BEGIN)[0] + BEGIN + "\n".join(_lines(components(), 4)).rstrip() + "\n"
+    """Return the OpenAPI document with the components of entities at its end, as far as something refers to them."""
+    by_hand = text.partition(BEGIN)[0]
+    made, shown, texts = components(), set[str](), [by_hand]
+    while texts:
+        new = made.keys() & set(_REFERRED.findall(texts.pop())) - shown
+        shown |= new
+        texts += [str(made[name]) for name in new]
+    return by_hand + BEGIN + "\n".join(_lines({name: made[name] for name in sorted(shown)}, 4)).rstrip() + "\n"
 
 
 def components() -> dict[str, Schema]:

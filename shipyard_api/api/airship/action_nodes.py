@@ -1,19 +1,18 @@
 """The deployment groups and nodes of an action; ours, beside the contract. Long lists come in pages."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import falcon
 
 from shipyard_api.api.airship.parameters import nodes as names_of_nodes
+from shipyard_api.api.entities.groups import DeploymentGroup
 from shipyard_api.api.entities.nodes import Node, NodeList
-from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import single, text, whole_number, words
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
-from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup, Page
+from shipyard_api.usecases.actions.describe import DescribeAction, Page
 
 MOST = 1000
 
@@ -33,7 +32,7 @@ class Groups:
         after = whole_number(req, "marker", -1, least=0, most=2**31 - 1)
         groups = self._describe.groups(action_id, page, after)
         last = str(groups[-1].group.index) if len(groups) == page.limit else None
-        resp.media = {"groups": [_listed(group) for group in groups], "next": last}
+        resp.media = {"groups": [DeploymentGroup.of(listed, listed.group) for listed in groups], "next": last}
 
 
 class Nodes:
@@ -62,44 +61,9 @@ def name_of_node(req: falcon.Request, name: str) -> str:
     return written
 
 
-def _listed(listed: ListedGroup) -> dict[str, Any]:
-    group = listed.group
-    phases = [{**phase_entity(phase), "message": phase.message, "nodes": list(phase.nodes)} for phase in group.phases]
-    return {**group_entity(group), "needs": listed.needs, "phases": phases}
-
-
 def _page(req: falcon.Request, statuses: list[str]) -> Page:
     return Page(
         status=words(req, "status", statuses),
         group=text(req, "group"),
         limit=whole_number(req, "limit", 100, least=1, most=MOST),
     )
-
-
-def group_entity(group: GroupRecord) -> dict[str, Any]:
-    """Return a deployment group as it is shown, without its phases."""
-    return {
-        "name": group.name,
-        "critical": group.critical,
-        "status": group.status,
-        "reason": group.reason,
-        "detail": group.detail,
-        "depends_on": list(group.depends_on),
-        "nodes": {
-            "total": sum(group.nodes.values()),
-            **{status.value: number for status, number in group.nodes.items()},
-        },
-    }
-
-
-def phase_entity(phase: PhaseRecord) -> dict[str, Any]:
-    """Return a phase of a group, or a batch of one, as it is shown everywhere."""
-    return {
-        "phase": phase.phase,
-        "batch": phase.batch,
-        "status": phase.status,
-        "job": phase.job,
-        "submitted_at": zulu(phase.submitted_at),
-        "running_at": zulu(phase.running_at),
-        "ended_at": zulu(phase.ended_at),
-    }

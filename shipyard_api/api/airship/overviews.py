@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity, verdict
 from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
+from shipyard_api.api.entities.groups import OverviewGroup
 from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
@@ -18,7 +18,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.rollout.policy.budgets import BudgetUse
 from shipyard_api.domain.rollout.policy.survey import Survey, SurveyedGate, SurveyedWave
-from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup
+from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.overview import Overview, OverviewAction
 from shipyard_api.usecases.actions.way_back import way_back
 
@@ -82,7 +82,7 @@ def _entity(overview: Overview) -> dict[str, Any]:
         "action": {**summary_entity(overview.action), "verdict": verdict(overview.action.state)},
         "way_back": way_back(overview.action, overview.failed, overview.cordoned, overview.lacking),
         "older": list(overview.older),
-        "groups": [_group(group) for group in overview.groups],
+        "groups": [OverviewGroup.of(listed, listed.group) for listed in overview.groups],
         "nodes": {"total": len(overview.letters), "letters": overview.letters},
         **({"policy": _policy(overview.policy, overview.waiting)} if overview.policy else {}),
         **cases_entity(overview.action, overview.cases),
@@ -145,11 +145,3 @@ def _budget(use: BudgetUse) -> dict[str, Any]:
         "max_lost": domain.lost,
         "full": use.full,
     }
-
-
-def _group(listed: ListedGroup) -> dict[str, Any]:
-    phases = [
-        {**phase_entity(phase), "message": phase.message, "nodes_sent": len(phase.nodes)}
-        for phase in listed.group.phases
-    ]
-    return {**group_entity(listed.group), "needs": listed.needs, "phases": phases}

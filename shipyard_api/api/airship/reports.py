@@ -5,19 +5,18 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
 from shipyard_api.api.airship.action_views import summary_entity
 from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.tasks import task_entity, task_totals
+from shipyard_api.api.entities.groups import ReportedGroup, ReportedPhase
 from shipyard_api.api.entities.nodes import NodePhase, ReportedNode
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.usecases.actions import report as report_action
-from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup
+from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.actions.way_back import way_back
 
 
@@ -77,20 +76,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
-    return {"criterion": shortfall.criterion.value, "needed": shortfall.needed, "actual": shortfall.actual}
-
-
-def _group(reported: ReportedGroup) -> dict[str, Any]:
-    phases = [
-        {**phase_entity(phase), "message": phase.message, "nodes_sent": len(phase.nodes), "look_at": place}
-        for phase, place in reported.phases
-    ]
-    return {
-        **group_entity(reported.group),
-        "shortfalls": [_shortfall(shortfall) for shortfall in reported.shortfalls],
-        "phases": phases,
-    }
+def _group(reported: report_action.ReportedGroup) -> ReportedGroup:
+    phases = [ReportedPhase.of(phase, look_at=place) for phase, place in reported.phases]
+    return ReportedGroup.of(reported, reported.group, phases=phases)
 
 
 def _nodes(report: report_action.Report) -> list[ReportedNode]:

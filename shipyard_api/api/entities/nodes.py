@@ -4,22 +4,21 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from shipyard_api.api.entities.entity import Entity
+from shipyard_api.api.entities.groups import Phase, PhaseName
 from shipyard_api.api.entities.holds import Hold
 from shipyard_api.api.entities.types import ActionName, LookAt, Next, Ulid, Zulu, component, described, one_of, word
-from shipyard_api.domain import nodes
+from shipyard_api.domain import groups, nodes
 from shipyard_api.domain.actions import RunState
-from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.teardown.order import Operation, Outcome
 
 _WIRE = {"action": "action_id", "name": "action", "state": "dag_status"}
 """The names on the wire for what records call the id, the name and the state of an action."""
 
-PhaseName = Annotated[str, one_of(Phase)]
 NodeStatus = Annotated[str, one_of(nodes.NodeStatus, "NodeStatus")]
 NodeReason = Annotated[
     str,
     one_of(
-        [*Phase, "timeout", "queue_timeout", "refused", "held", "hardware", "policy", "teardown", "skipped"],
+        [*groups.Phase, "timeout", "queue_timeout", "refused", "held", "hardware", "policy", "teardown", "skipped"],
         "NodeReason",
         description=(
             "The phase in which the node failed, or a timeout; held if a hold kept it from being submitted, hardware "
@@ -123,21 +122,10 @@ class LastNodeList(Entity):
     next: Next = None
 
 
-class NodePhase(Entity, kw_only=True):
-    """A phase of a group, or a batch of one, that submitted a node.
-
-    ``batch``: From 1; a phase has several if nodes in flight are limited or nodes are deployed as prepared. ``job``:
-    The provisioner's id of the work; empty if it never accepted it.
-    """
+class NodePhase(Phase, kw_only=True):
+    """A phase of a group, or a batch of one, that submitted a node."""
 
     group: str
-    phase: PhaseName
-    batch: Annotated[int, described(minimum=1)]
-    status: Annotated[str, one_of(PhaseStatus)]
-    job: str
-    submitted_at: Zulu
-    running_at: Zulu | None
-    ended_at: Zulu | None
 
 
 class ReportedNode(Node, kw_only=True):

@@ -3,7 +3,7 @@
 Readers check none of the descriptions: a newer server may have words that an older command line does not know.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any
@@ -36,11 +36,24 @@ def one_of(words: Iterable[Enum | str], name: str = "", **schema: object) -> Met
     return component(name, word, **schema) if name else described(word, **schema)
 
 
+def counted(statuses: type[Enum], name: str, **schema: object) -> Meta:
+    """Return the description of numbers by status, with their total; ``name``: that of its component."""
+    words = ["total", *map(word, statuses)]
+    numbers = {"required": words, "properties": {status: {"type": "integer", "minimum": 0} for status in words}}
+
+    def write(counts: Mapping[Enum | str, int]) -> Mapping[str, int]:
+        known = {word(status): number for status, number in counts.items()}
+        return {"total": sum(known.values()), **{status: known.get(status, 0) for status in words[1:]}}
+
+    return component(name, write, **schema, type="object", additionalProperties=False, **numbers)
+
+
 def word(value: Enum | str) -> str:
     """Return the word that stands for a value; records have some as words."""
     return str(getattr(value, "value", value))
 
 
+Natural = Annotated[int, described(minimum=0)]
 Ulid = Annotated[str, component("Ulid")]
 Zulu = Annotated[str, component("Zulu", zulu)]
 ActionName = Annotated[str, component("ActionName")]

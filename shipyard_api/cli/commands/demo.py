@@ -270,7 +270,7 @@ def check_design(path: Path) -> None:
 
 def document(scenario: str, last: Snapshot, seconds: float) -> dict[str, Any]:
     """Return the result as ``--json`` prints it (product, section 9)."""
-    phases = [(group, phase) for group in last.groups for phase in group.get("phases") or ()]
+    phases = [(group, phase) for group in last.groups for phase in group.phases]
     return {
         "scenario": scenario,
         "action": last.action,
@@ -279,20 +279,20 @@ def document(scenario: str, last: Snapshot, seconds: float) -> dict[str, Any]:
         "nodes": [_only(node, "name", "status", "reason", "group") for node in last.nodes],
         "provisioner_tasks": [
             {
-                "phase": phase["phase"],
-                "group": group["name"],
-                "nodes": phase.get("nodes", []),
-                "status": phase["status"],
+                "phase": phase.phase,
+                "group": group.name,
+                "nodes": phase.nodes,
+                "status": phase.status,
             }
-            for group, phase in sorted(phases, key=lambda pair: str(pair[1].get("submitted_at")))
-            if phase.get("status") != "skipped"
+            for group, phase in sorted(phases, key=lambda pair: pair[1].submitted_at)
+            if phase.status != "skipped"
         ],
         "seconds": round(seconds, 3),
     }
 
 
-def _only(item: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: item.get(name) for name in names}
+def _only(item: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in names}
 
 
 def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
@@ -329,8 +329,8 @@ def report(
     say(progress, "")
     # A terminal still shows the last view, just above.
     for group in () if progress.isatty() else last.groups_in_order:
-        why = f" ({reason_text(group.get('reason'), group.get('detail'))})" if group.get("reason") else ""
-        say(progress, f"{printable(group['name'])}: {status_words(group['status'])}{why}")
+        why = f" ({reason_text(group.reason, group.detail)})" if group.reason else ""
+        say(progress, f"{printable(group.name)}: {status_words(group.status)}{why}")
     for line in tasks:
         say(progress, printable(line))
     counts = last.node_counts

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TextIO
 
@@ -102,12 +103,12 @@ def take_snapshot(api: "Api", action_id: str, before: Snapshot | None = None) ->
     """Read the action as it is now. Nodes are read only if the groups' counts have changed. Raises ApiError."""
     action = api.read(f"actions/{action_id}")
     groups = list(api.pages(f"actions/{action_id}/groups", "groups"))
-    ended = Snapshot(action).ended
-    if ended:
+    if ended := Snapshot(action).ended:
         action = with_end(api, action)
-    if before is not None and not ended and [g.get("nodes") for g in groups] == [g.get("nodes") for g in before.groups]:
-        return Snapshot(action, groups, before.nodes).checked()
-    return Snapshot(action, groups, list(api.pages(f"actions/{action_id}/nodes", "nodes"))).checked()
+    snapshot = Snapshot.of(action, groups)
+    if before and not ended and [group.nodes for group in snapshot.groups] == [group.nodes for group in before.groups]:
+        return replace(snapshot, nodes=before.nodes)
+    return Snapshot.of(action, groups, list(api.pages(f"actions/{action_id}/nodes", "nodes")))
 
 
 def with_end(api: "Api", action: JsonObject) -> JsonObject:

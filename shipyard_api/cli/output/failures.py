@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from shipyard_api.api.entities.groups import DeploymentGroup
+from shipyard_api.api.entities.nodes import Node
 from shipyard_api.cli.output.node_names import listed
-from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.wording import printable, reason_text
 
@@ -24,17 +25,17 @@ def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
     Such nodes of groups that have not failed follow, then failed steps with a detail, unless groups say why. Nodes
     with the same reason share a line.
     """
-    failed = [group for group in snapshot.groups_in_order if group.get("status") == "failed"]
+    failed = [group for group in snapshot.groups_in_order if group.status == "failed"]
     causes = _causes(failed)
-    nodes: dict[object, list[JsonObject]] = {}
+    nodes: dict[str | None, list[Node]] = {}
     for node in (*snapshot.failed_nodes, *snapshot.stopped_nodes):
-        nodes.setdefault(node.get("group"), []).append(node)
+        nodes.setdefault(node.group, []).append(node)
     lines = []
     for group in failed:
-        name = group.get("name")
+        name = group.name
         if causes[name] != name:
             continue
-        lines.append(FailureLine(f"group {printable(name)}, {reason_text(group.get('reason'), group.get('detail'))}"))
+        lines.append(FailureLine(f"group {printable(name)}, {reason_text(group.reason, group.detail)}"))
         lines += [FailureLine(text, 1) for text in _node_texts(nodes.pop(name, ()))]
         dependents = [other for other, cause in causes.items() if cause == name and other != name]
         if dependents:
@@ -48,22 +49,22 @@ def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
     return lines
 
 
-def _causes(failed: Sequence[JsonObject]) -> dict[object, object]:
+def _causes(failed: Sequence[DeploymentGroup]) -> dict[str, str]:
     """Return for each failed group the one whose failure it followed from: itself, or the first by run order."""
-    causes: dict[object, object] = {}
+    causes: dict[str, str] = {}
     for group in failed:
-        parents = group.get("depends_on") or ()
-        known = [causes[name] for name in causes if name in parents] if group.get("reason") == "dependency" else []
-        causes[group.get("name")] = known[0] if known else group.get("name")
+        followed = group.reason == "dependency"
+        known = [cause for name, cause in causes.items() if followed and name in group.depends_on]
+        causes[group.name] = known[0] if known else group.name
     return causes
 
 
-def _node_texts(nodes: Iterable[JsonObject], place: str = "") -> list[str]:
+def _node_texts(nodes: Iterable[Node], place: str = "") -> list[str]:
     by_reason: dict[str, list[object]] = {}
     for node in nodes:
         # Provisioners repeat the name of the node; without it, the same reason is one line.
-        detail = str(node.get("detail") or "").removeprefix(f"Node {node.get('name')}: ")
-        by_reason.setdefault(reason_text(node.get("reason"), detail), []).append(node.get("name"))
+        detail = node.detail.removeprefix(f"Node {node.name}: ")
+        by_reason.setdefault(reason_text(node.reason, detail), []).append(node.name)
     return [f"{_names(names, 'node')}{place}, {reason}" for reason, names in by_reason.items()]
 
 

@@ -11,8 +11,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from shipyard_api.api.entities.groups import DeploymentGroup
 from shipyard_api.cli.output.marks import DIM, GROUP_MARKS, NODE_MARKS, UNKNOWN, marked
-from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.short_names import prefixes, shortened
 from shipyard_api.cli.output.snapshot import ACTIVE
 from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, printable, status_words
@@ -53,9 +53,9 @@ class GroupTable:
     digits: int  # of the largest number of nodes
 
     @classmethod
-    def of(cls, groups: Sequence[JsonObject], width: int) -> "GroupTable":
+    def of(cls, groups: Sequence[DeploymentGroup], width: int) -> "GroupTable":
         """Return the richest table in which every name is whole, or else the one with the most room for names."""
-        names = [printable(group.get("name")) for group in groups]
+        names = [printable(group.name) for group in groups]
         largest = max(_total(group) for group in groups)
         digits = len(str(largest))
         beginnings = ["", *prefixes(names)]
@@ -73,7 +73,7 @@ class GroupTable:
         short = list(shortened(tuple(names), room))
         return cls(width, dict(zip(names, short, strict=True)), _CHOICES[-1], "", (room, *sizes), digits)
 
-    def render(self, shown: Sequence[JsonObject]) -> Table:
+    def render(self, shown: Sequence[DeploymentGroup]) -> Table:
         """Return the table of these groups."""
         name_size, status_size, counts_size, others = self.sizes
         rest = self.width - name_size - others - _GAP
@@ -86,11 +86,11 @@ class GroupTable:
         if rest >= _LEAST_NODES:
             table.add_column("Nodes", no_wrap=True)
         for group in shown:
-            status = str(group.get("status"))
-            name = printable(group.get("name"))
+            status = group.status
+            name = printable(group.name)
             cells = [Text(self.names[name], Style(bold=status in ACTIVE))]
             if self.columns.critical:
-                cells.append(Text(_CRITICAL if group.get("critical") else "", DIM))
+                cells.append(Text(_CRITICAL if group.critical else "", DIM))
             cells.append(marked(GROUP_MARKS.get(status, UNKNOWN), _status(group, self.columns)))
             cells.append(Text(_counts(group, self.columns, self.digits)))
             if rest >= _LEAST_NODES:
@@ -99,7 +99,7 @@ class GroupTable:
         return table
 
 
-def _sizes(groups: Sequence[JsonObject], columns: _Columns, digits: int) -> tuple[int, int, int]:
+def _sizes(groups: Sequence[DeploymentGroup], columns: _Columns, digits: int) -> tuple[int, int, int]:
     """Return the widths of the statuses and counts, and of all columns beside the name with their gaps."""
     status = max(_STATUS, *(len(_status(group, columns)) + 2 for group in groups))
     counts = max(4, *(len(_counts(group, columns, digits)) for group in groups))
@@ -108,29 +108,29 @@ def _sizes(groups: Sequence[JsonObject], columns: _Columns, digits: int) -> tupl
     return status, counts, status + counts + 2 * _GAP + (len(_CRITICAL) + _GAP if columns.critical else 0)
 
 
-def _total(group: JsonObject) -> int:
-    return int((group.get("nodes") or {}).get("total", 0))
+def _total(group: DeploymentGroup) -> int:
+    return group.nodes.get("total", 0)
 
 
-def _status(group: JsonObject, columns: _Columns) -> str:
-    reason = f", {status_words(group['reason'])}" if columns.reason and group.get("reason") else ""
-    return f"{status_words(group.get('status'))}{reason}"
+def _status(group: DeploymentGroup, columns: _Columns) -> str:
+    reason = f", {status_words(group.reason)}" if columns.reason and group.reason else ""
+    return f"{status_words(group.status)}{reason}"
 
 
-def _counts(group: JsonObject, columns: _Columns, digits: int) -> str:
+def _counts(group: DeploymentGroup, columns: _Columns, digits: int) -> str:
     """Return how many nodes are deployed, of how many, and how many the criteria need."""
-    done, total = int((group.get("nodes") or {}).get("success", 0)), _total(group)
+    done, total = group.nodes.get("success", 0), _total(group)
     if not columns.counts:
         return f"{done}/{total}"
     if not total:
         return "no nodes"
-    needs = f", needs {group['needs']}" if group.get("needs") else ""
+    needs = f", needs {group.needs}" if group.needs else ""
     return f"{done:>{digits}} of {total:>{digits}}{needs}"
 
 
-def _nodes(group: JsonObject, width: int) -> Text:
+def _nodes(group: DeploymentGroup, width: int) -> Text:
     """Return the nodes as one square each if all fit, else their counts in words, else nothing."""
-    counts: JsonObject = group.get("nodes") or {}
+    counts = group.nodes
     if _total(group) <= width:
         return Text().join(Text(glyph * counts.get(status, 0), style) for status, (glyph, style) in NODE_MARKS.items())
     words = [

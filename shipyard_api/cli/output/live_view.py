@@ -16,6 +16,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from shipyard_api.api.entities.groups import DeploymentGroup
 from shipyard_api.cli.output.failures import FailureLine, failure_lines
 from shipyard_api.cli.output.group_table import GroupTable
 from shipyard_api.cli.output.marks import DIM, FAILURE, LIFECYCLE_MARKS, NODE_MARKS, STEP_MARKS, UNKNOWN, marked
@@ -72,7 +73,7 @@ def watch_view(
     height: int | None = None,
 ) -> "WatchView":
     """Return the view of an action at ``now``, in at most ``height`` lines; None if there is no limit."""
-    return WatchView(Snapshot(action, groups, nodes), now, height)
+    return WatchView(Snapshot.of(action, groups, nodes), now, height)
 
 
 def export_svg(
@@ -255,15 +256,15 @@ def _wrapped(failure: FailureLine, console: Console, width: int) -> list[Text]:
     return lines
 
 
-def _visible(groups: Sequence[JsonObject], rows: int) -> tuple[list[JsonObject], Counter[str]]:
+def _visible(groups: Sequence[DeploymentGroup], rows: int) -> tuple[list[DeploymentGroup], Counter[str]]:
     """Return the groups to show, in run order, and how many others have each status."""
     if len(groups) <= rows:
         return list(groups), Counter()
 
     def urgency(number: int) -> int:
-        followed = groups[number].get("reason") == "dependency"
-        return _FOLLOWED if followed else _URGENCY.get(str(groups[number].get("status")), _FOLLOWED - 1)
+        group = groups[number]
+        return _FOLLOWED if group.reason == "dependency" else _URGENCY.get(group.status, _FOLLOWED - 1)
 
     chosen = set(sorted(range(len(groups)), key=urgency)[: max(rows - 1, 1)])
     others = (group for number, group in enumerate(groups) if number not in chosen)
-    return [groups[number] for number in sorted(chosen)], Counter(status_words(group.get("status")) for group in others)
+    return [groups[number] for number in sorted(chosen)], Counter(status_words(group.status) for group in others)

@@ -32,6 +32,7 @@ from shipyard_api.cli.output.wording import (
 )
 
 if TYPE_CHECKING:
+    from shipyard_api.api.entities.groups import ReportedPhase
     from shipyard_api.api.entities.nodes import LastNode, NodeChange, NodeDescription, PastPhase, ReportedNode
 
 _STATUSES = {
@@ -203,16 +204,18 @@ _WAY_BACK = ("Next Command", "When")
 
 
 def _groups(entity: JsonObject) -> list[tuple[object, ...]]:
+    from shipyard_api.api.entities.groups import ReportedGroup
+
     return [
         (
-            group.get("name"),
-            "yes" if group.get("critical") else "no",
-            status_words(group.get("status")),
-            "{}/{}".format(*(counts_at(group, "nodes").get(name) for name in ("success", "total"))),
-            *(_took(objects_at(group, "phases"), phase) for phase in ("prepare", "deploy")),
-            _why(group.get("reason"), group.get("detail")),
+            group.name,
+            "yes" if group.critical else "no",
+            status_words(group.status),
+            f"{group.nodes.get('success')}/{group.nodes.get('total')}",
+            *(_took(group.phases, phase) for phase in ("prepare", "deploy")),
+            _why(group.reason, group.detail),
         )
-        for group in as_objects(required(entity, "groups"), "groups")
+        for group in as_entity(required(entity, "groups"), list[ReportedGroup])
     ]
 
 
@@ -345,14 +348,14 @@ def _changed(change: "NodeChange") -> Sequence[object]:
     )
 
 
-def _took(phases: Sequence[JsonObject], name: str) -> str:
+def _took(phases: Sequence["ReportedPhase"], name: str) -> str:
     """Return how long all batches of a phase took together, or the status of an unfinished one; "" if none began."""
-    batches = [phase for phase in phases if phase.get("phase") == name]
-    began = [at for at in (parse_time(phase.get("submitted_at")) for phase in batches) if at]
-    ended = [at for at in (parse_time(phase.get("ended_at")) for phase in batches) if at]
+    batches = [phase for phase in phases if phase.phase == name]
+    began = [at for at in (parse_time(phase.submitted_at) for phase in batches) if at]
+    ended = [at for at in (parse_time(phase.ended_at) for phase in batches) if at]
     if began and len(ended) == len(batches):
         return clock(max(ended) - min(began))
     for phase in batches:
-        if not phase.get("ended_at"):
-            return status_words(phase.get("status"))
+        if not phase.ended_at:
+            return status_words(phase.status)
     return ""

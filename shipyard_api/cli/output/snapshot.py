@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from shipyard_api.cli.output.node_names import listed
-from shipyard_api.cli.output.shapes import JsonObject, counts_at, list_at, objects_at, required
+from shipyard_api.cli.output.shapes import JsonObject, as_entity, list_at, objects_at, required
 from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,
     case_rows,
@@ -19,6 +20,10 @@ from shipyard_api.cli.output.wording import (
     waiting_text,
 )
 
+if TYPE_CHECKING:
+    from shipyard_api.api.entities.groups import DeploymentGroup
+    from shipyard_api.api.entities.nodes import Node
+
 ACTIVE = frozenset({"preparing", "deploying"})
 _OF_GROUPS = "drydock_build"
 _ENDED = frozenset({"Complete", "Failed"})
@@ -29,22 +34,20 @@ class Snapshot:
     """Entities as in the REST contract; groups and nodes in the server's order."""
 
     action: JsonObject
-    groups: Sequence[JsonObject] = ()
-    nodes: Sequence[JsonObject] = ()
+    groups: Sequence["DeploymentGroup"] = ()
+    nodes: Sequence["Node"] = ()
 
-    def checked(self) -> "Snapshot":
-        """Return the snapshot itself. Raises ShapeError if it lacks what the views read."""
-        for step in objects_at(self.action, "steps"):
+    @classmethod
+    def of(cls, action: JsonObject, groups: Sequence[object] = (), nodes: Sequence[object] = ()) -> "Snapshot":
+        """Return the snapshot of answers. Raises ShapeError if they lack what the views read."""
+        from shipyard_api.api.entities.groups import DeploymentGroup
+        from shipyard_api.api.entities.nodes import Node
+
+        for step in objects_at(action, "steps"):
             required(step, "id")
-        for teardown in objects_at(self.action, "teardowns"):
+        for teardown in objects_at(action, "teardowns"):
             list_at(teardown, "waits_for")
-        for group in self.groups:
-            required(group, "name")
-            counts_at(group, "nodes")
-            objects_at(group, "phases")
-        for node in self.nodes:
-            required(node, "name")
-        return self
+        return cls(action, as_entity(groups, list[DeploymentGroup]), as_entity(nodes, list[Node]))
 
     @property
     def lifecycle(self) -> str:
@@ -79,7 +82,7 @@ class Snapshot:
     @property
     def explained_steps(self) -> Sequence[JsonObject]:
         """The failed steps that say why, without those whose groups say it."""
-        by_groups = any(group.get("status") == "failed" for group in self.groups)
+        by_groups = any(group.status == "failed" for group in self.groups)
         return [
             step
             for step in self.steps
@@ -89,30 +92,30 @@ class Snapshot:
         ]
 
     @property
-    def groups_in_order(self) -> list[JsonObject]:
+    def groups_in_order(self) -> list["DeploymentGroup"]:
         """The groups in run order: those without dependencies, those that only need these, and so on."""
-        left = {group.get("name"): group for group in self.groups}
-        ordered: list[JsonObject] = []
+        left = {group.name: group for group in self.groups}
+        ordered: list[DeploymentGroup] = []
         while left:
-            wave = [group for group in left.values() if left.keys().isdisjoint(group.get("depends_on") or ())]
+            wave = [group for group in left.values() if left.keys().isdisjoint(group.depends_on)]
             for group in wave or list(left.values()):  # all that are left if they depend on each other
-                ordered.append(left.pop(group.get("name")))
+                ordered.append(left.pop(group.name))
         return ordered
 
     @property
     def node_counts(self) -> Counter[str]:
         """The number of nodes by status."""
-        return Counter(str(node.get("status")) for node in self.nodes)
+        return Counter(node.status for node in self.nodes)
 
     @property
-    def failed_nodes(self) -> list[JsonObject]:
+    def failed_nodes(self) -> list["Node"]:
         """The nodes that failed, in the server's order."""
-        return [node for node in self.nodes if node.get("status") == "failure"]
+        return [node for node in self.nodes if node.status == "failure"]
 
     @property
-    def stopped_nodes(self) -> list[JsonObject]:
+    def stopped_nodes(self) -> list["Node"]:
         """The nodes that the rollout policy stopped, in the server's order."""
-        return [node for node in self.nodes if node.get("reason") == "policy"]
+        return [node for node in self.nodes if node.reason == "policy"]
 
     def elapsed(self, now: datetime) -> timedelta | None:
         """Return how long the action has been running, or took; None if the API does not say when it began."""
@@ -121,7 +124,7 @@ class Snapshot:
             return None
         until = now
         if self.ended:
-            ends = [parse_time(phase.get("ended_at")) for group in self.groups for phase in group.get("phases") or ()]
+            ends = [parse_time(phase.ended_at) for group in self.groups for phase in group.phases]
             until = parse_time(self.action.get("ended_at")) or max(filter(None, ends), default=now)
         return max(until - began, timedelta())
 
@@ -150,26 +153,24 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
     ]
     said = {step["id"] for step in before.explained_steps} if before else set()
     lines += [f"step {step['id']} failed: {step['detail']}" for step in after.explained_steps if step["id"] not in said]
-    earlier = {group.get("name"): group for group in before.groups} if before else {}
+    earlier = {group.name: (group.status, group.nodes) for group in before.groups} if before else {}
     for group in after.groups_in_order:
-        old = earlier.get(group.get("name"), {"status": "not_started"})
-        if (old.get("status"), old.get("nodes", {})) != (group.get("status"), group.get("nodes", {})):
-            status_changed = old.get("status") != group.get("status")
-            if status_changed or group.get("status") in ACTIVE:
-                lines.append(f"group {group['name']} is {_group_line(group)}")
+        status, nodes = earlier.get(group.name, ("not_started", {}))
+        if status != group.status or (group.status in ACTIVE and nodes != group.nodes):
+            lines.append(f"group {group.name} is {_group_line(group)}")
     known = {text for _, text in case_rows(before.action)} if before else set()
     lines += [f"{word.lower()} {text}" for word, text in case_rows(after.action) if text not in known]
-    failed = {node.get("name") for node in before.failed_nodes} if before else set()
+    failed = {node.name for node in before.failed_nodes} if before else set()
     lines += [
-        f"node {node['name']} failed ({reason_text(node.get('reason'), node.get('detail'))})"
+        f"node {node.name} failed ({reason_text(node.reason, node.detail)})"
         for node in after.failed_nodes
-        if node.get("name") not in failed
+        if node.name not in failed
     ]
-    stopped = {node.get("name") for node in before.stopped_nodes} if before else set()
+    stopped = {node.name for node in before.stopped_nodes} if before else set()
     by_rule: dict[str, list[object]] = {}
     for node in after.stopped_nodes:
-        if node.get("name") not in stopped:
-            by_rule.setdefault(reason_text(node.get("reason"), node.get("detail")), []).append(node.get("name"))
+        if node.name not in stopped:
+            by_rule.setdefault(reason_text(node.reason, node.detail), []).append(node.name)
     lines += [f"node{'s' * (len(names) > 1)} {listed(names)} stopped ({rule})" for rule, names in by_rule.items()]
     if lifecycle_changed and after.ended:
         lines.append(f"action is {after.lifecycle}")
@@ -178,11 +179,11 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
     return [f"{stamp:>7}  {printable(line)}" for line in lines]
 
 
-def _group_line(group: JsonObject) -> str:
-    counts: JsonObject = group.get("nodes") or {}
+def _group_line(group: "DeploymentGroup") -> str:
+    counts = group.nodes
     parts = [f"{counts[status]} {word}" for status, word in NODE_STATUS_WORDS.items() if counts.get(status)]
-    line = status_words(group.get("status"))
-    if group.get("status") == "failed":
-        line += f" ({reason_text(group.get('reason'), group.get('detail'))})"
+    line = status_words(group.status)
+    if group.status == "failed":
+        line += f" ({reason_text(group.reason, group.detail)})"
     total = counts.get("total", 0)
     return f"{line}, {total} node{'s' * (total != 1)}" + (f": {', '.join(parts)}" if parts else "")

@@ -91,7 +91,7 @@ def group(name: str, status: str = "not_started", **fields: Any) -> dict[str, An
         "critical": True,
         "status": status,
         "reason": None,
-        "detail": None,
+        "detail": "",
         "depends_on": [],
         "nodes": {"total": sum(counts.values()), **counts},
         "needs": 0,
@@ -103,11 +103,13 @@ def group(name: str, status: str = "not_started", **fields: Any) -> dict[str, An
 def phase(kind: str, nodes: list[str], status: str = "success", at: int = 0) -> dict[str, Any]:
     return {
         "phase": kind,
+        "batch": 1,
         "status": status,
-        "reason": None,
+        "message": "",
         "job": f"job-{at}",
         "nodes": nodes,
         "submitted_at": f"2026-11-21T01:24:{at:02}Z",
+        "running_at": None,
         "ended_at": f"2026-11-21T01:24:{at + 1:02}Z",
     }
 

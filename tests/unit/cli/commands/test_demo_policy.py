@@ -80,7 +80,7 @@ def test_each_approval_is_answered_once_it_was_shown() -> None:
     served = FakeApi({f"POST /actions/{samples.ID}/approvals": Reply(200, {"waiting": [], "given": []})})
     api = Api(GlobalOptions(url=served.start(), token="t"))
     gate = {"who": "operator", "what": "approval after wave canary: shipyard approve"}
-    asking, working = Snapshot(samples.action(waiting_for=gate)), Snapshot(samples.action())
+    asking, working = Snapshot.of(samples.action(waiting_for=gate)), Snapshot.of(samples.action())
     notes: list[str] = []
     operator = Operator(api, lambda _, note: notes.append(note), [{"wave": "canary"}, {"approve": False}])
 

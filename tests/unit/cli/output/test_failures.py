@@ -70,7 +70,7 @@ CASES = {
 
 @every_row(CASES)
 def test_failures(groups, nodes, lines):
-    found = failure_lines(Snapshot(samples.action(), groups, nodes))
+    found = failure_lines(Snapshot.of(samples.action(), groups, nodes))
     assert ["- " * line.depth + line.text for line in found] == lines
 
 
@@ -83,5 +83,5 @@ def test_failures(groups, nodes, lines):
 )
 def test_a_failed_step_says_why_unless_its_groups_do(groups, step, lines):
     steps = [{"id": step, "state": "failed", "detail": "ntp failed"}, {"id": "other", "state": "success", "detail": ""}]
-    found = failure_lines(Snapshot(samples.action(steps=steps), groups, []))
+    found = failure_lines(Snapshot.of(samples.action(steps=steps), groups, []))
     assert [line.text for line in found] == lines

@@ -158,7 +158,7 @@ def test_words_of_the_server_are_never_taken_as_markup_or_control():
 
 
 def test_a_note_of_the_watcher_is_the_last_line():
-    view = WatchView(Snapshot(samples.action()), NOW, 24, "no answer for 3 s, retrying")
+    view = WatchView(Snapshot.of(samples.action()), NOW, 24, "no answer for 3 s, retrying")
     assert drawn(view, 80)[-1] == "no answer for 3 s, retrying"
 
 

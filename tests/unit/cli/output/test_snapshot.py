@@ -9,9 +9,9 @@ from tests.unit.tables import every_row
 
 
 def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
-    before = Snapshot(samples.action(), [samples.group("a", "preparing"), samples.group("b")])
+    before = Snapshot.of(samples.action(), [samples.group("a", "preparing"), samples.group("b")])
     counts = {"prepared": 1, "not_started": 1}
-    after = Snapshot(
+    after = Snapshot.of(
         samples.action(), [samples.group("a", "preparing", counts=counts), samples.group("b", counts=counts)]
     )
     assert change_lines(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
@@ -19,7 +19,7 @@ def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
 
 def test_nodes_that_the_policy_stops_are_told_once_with_its_rule():
     nodes = [samples.node(name, "not_started", reason="policy", detail="wave canary: 1 failed") for name in ("a", "b")]
-    before, after = Snapshot(samples.action()), Snapshot(samples.action(), [], nodes)
+    before, after = Snapshot.of(samples.action()), Snapshot.of(samples.action(), [], nodes)
     assert change_lines(before, after, NOW) == ["   7:16  nodes a, b stopped (policy: wave canary: 1 failed)"]
     assert change_lines(after, after, NOW) == []
 
@@ -27,8 +27,8 @@ def test_nodes_that_the_policy_stops_are_told_once_with_its_rule():
 def test_what_a_teardown_waits_for_is_told_when_it_changes():
     drains = {"node": "n1", "operation": "drain", "since": None, "waits_for": [], "waits": 0}
     waits = drains | {"waits_for": ["default/db: budget default/db allows no disruption at all"], "waits": 3}
-    before = Snapshot(samples.action() | {"teardowns": [drains]})
-    after = Snapshot(samples.action() | {"teardowns": [waits]})
+    before = Snapshot.of(samples.action() | {"teardowns": [drains]})
+    after = Snapshot.of(samples.action() | {"teardowns": [waits]})
     assert change_lines(before, after, NOW) == [
         "   7:16  node n1: drain waits for default/db: budget default/db allows no disruption at all and 2 more"
     ]
@@ -36,21 +36,21 @@ def test_what_a_teardown_waits_for_is_told_when_it_changes():
 
 def test_an_ended_action_took_until_its_last_phase_ended():
     phases = [samples.phase("prepare", [], at=1), samples.phase("deploy", [], at=40) | {"ended_at": None}]
-    ended = Snapshot(samples.action("Complete"), [samples.group("g", phases=phases)])
+    ended = Snapshot.of(samples.action("Complete"), [samples.group("g", phases=phases)])
     assert ended.elapsed(NOW) == timedelta(seconds=6, microseconds=361882)
 
 
 def test_the_clock_of_the_lines_does_not_run_backwards():
-    before = Snapshot(samples.action())
-    ended = Snapshot(samples.action("Complete", ended_at="2026-11-21T01:31:00Z"))
+    before = Snapshot.of(samples.action())
+    ended = Snapshot.of(samples.action("Complete", ended_at="2026-11-21T01:31:00Z"))
     shown = before.elapsed(NOW)
     assert ended.elapsed(NOW) < shown
     assert change_lines(before, ended, NOW, shown)[-1] == "   7:16  action is Complete"
 
 
 def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
-    assert not Snapshot(samples.action("Complete", verdict="failed")).succeeded
-    assert Snapshot(samples.action("Complete")).succeeded
+    assert not Snapshot.of(samples.action("Complete", verdict="failed")).succeeded
+    assert Snapshot.of(samples.action("Complete")).succeeded
 
 
 ORDERS = {
@@ -65,4 +65,4 @@ ORDERS = {
 @every_row(ORDERS)
 def test_groups_in_run_order(parents, order):
     groups = [samples.group(name, depends_on=above) for name, above in parents.items()]
-    assert "".join(group["name"] for group in Snapshot(samples.action(), groups).groups_in_order) == order
+    assert "".join(group.name for group in Snapshot.of(samples.action(), groups).groups_in_order) == order
