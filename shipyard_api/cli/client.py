@@ -1,4 +1,7 @@
-"""The client of the REST API: one request, or all pages of a list; errors in the contract's words."""
+"""The client of the REST API: one request, or all pages of a list; errors in the contract's words.
+
+Every command imports this module, also for ``--help``: what it sends with is imported by the first request.
+"""
 
 import time
 import uuid
@@ -13,12 +16,10 @@ from shipyard_api.cli.global_options import GlobalOptions, ca_bundle
 from shipyard_api.cli.output import answers
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.shapes import JsonObject, as_object, as_objects, parse_json
-from shipyard_api.http import HttpClient, RequestOptions
-from shipyard_api.http.failures import hung_up
-from shipyard_api.ports.errors import PeerError
 
 if TYPE_CHECKING:
     from shipyard_api.cli.keystone import KeystoneLogin
+    from shipyard_api.http import RequestOptions
 
 API = "/api/v1.0"
 TEMPLATES = "/v1"
@@ -46,6 +47,8 @@ class Api:
     """
 
     def __init__(self, options: GlobalOptions, *, timeout: float = ANSWER_TIMEOUT, base: str = API) -> None:
+        from shipyard_api.http import HttpClient
+
         self._options = options
         self._base = base
         login = self._keystone_login()
@@ -171,7 +174,7 @@ class Api:
         text = result if isinstance(result, ApiError) else answers.rendered(result, "cli", expected=0, cli=str)[0]
         raise ApiError(f"{text}\n{_PERHAPS}", temporary=True, sent=True)
 
-    def _attempt(self, path: str, query: Query, request: RequestOptions) -> Answer | ApiError:
+    def _attempt(self, path: str, query: Query, request: "RequestOptions") -> Answer | ApiError:
         try:
             return self._send("POST", path, query, request)
         except ApiError as error:
@@ -179,6 +182,9 @@ class Api:
 
     def _accepts_idempotency_key(self, path: str) -> bool:
         """Return whether the server's OpenAPI document has the header Idempotency-Key for a POST to this path."""
+        from shipyard_api.http import HttpClient
+        from shipyard_api.ports.errors import PeerError
+
         try:
             # The document is outside the API, and everyone may read it, so no token is sent.
             document = HttpClient(self._root, system="Shipyard", verify=ca_bundle()).get("openapi.json").json()
@@ -200,7 +206,10 @@ class Api:
             if not marker:
                 return
 
-    def _send(self, method: str, path: str, query: Query, request: RequestOptions) -> Answer:
+    def _send(self, method: str, path: str, query: Query, request: "RequestOptions") -> Answer:
+        from shipyard_api.http.failures import hung_up
+        from shipyard_api.ports.errors import PeerError
+
         verbosity = [("verbosity", str(self._options.verbosity))] if self._base == API else []
         request["params"] = [*query, *verbosity]
         began = time.monotonic()

@@ -223,8 +223,8 @@ def test_the_body_of_a_new_action_is_what_its_schema_says() -> None:
         pytest.param(RunState, "ActionFields/properties/dag_status", id="states of actions"),
         pytest.param(StepState, "StepState", id="states of steps"),
         pytest.param(Reason, "DeploymentGroup/properties/reason", id="reasons of groups"),
-        pytest.param(Phase, "DeploymentGroup/properties/phases/items/properties/phase", id="phases"),
-        pytest.param(PhaseStatus, "DeploymentGroup/properties/phases/items/properties/status", id="phase statuses"),
+        pytest.param(Phase, "ListedPhase/properties/phase", id="phases"),
+        pytest.param(PhaseStatus, "ListedPhase/properties/status", id="phase statuses"),
     ],
 )
 def test_the_words_of_the_wire_are_those_of_the_domain(words: Any, pointer: str) -> None:

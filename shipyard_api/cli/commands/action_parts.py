@@ -1,9 +1,8 @@
 """Commands that list the parts of an action: groups, steps and journal."""
 
-from typing import TYPE_CHECKING
-
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples
@@ -12,9 +11,6 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, node_tables
 from shipyard_api.cli.output.shapes import objects_at
 from shipyard_api.cli.output.wording import printable_lines
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _BEGUN = ("running", "success", "failed")
 
@@ -54,8 +50,6 @@ def get_steps(options: GlobalOptions, /, action_id: str) -> None:
 @click.pass_obj
 def events(options: GlobalOptions, /, action_id: str) -> None:
     """Print the logs of all steps of an action, without ACTION of the newest one, as one, in order of time."""
-    from shipyard_api.cli.client import Api
-
     action = check_action_id(action_id)
     try:
         lines = _lines(Api(options), action)
@@ -65,7 +59,7 @@ def events(options: GlobalOptions, /, action_id: str) -> None:
         click.echo(printable_lines(line))
 
 
-def _lines(api: "Api", action: str) -> list[str]:
+def _lines(api: Api, action: str) -> list[str]:
     """Return the log lines of all steps that have begun. Each begins with its time. Raises ApiError."""
     lines: list[str] = []
     steps = objects_at(api.read(f"actions/{action}"), "steps")

@@ -5,11 +5,11 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import LATEST, check_action_id, examples
@@ -18,9 +18,6 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.shapes import parse_object, parse_objects, required
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _PAGE = click.IntRange(1, 1000)
 # The words of the column Lifecycle, and those of the API.
@@ -99,11 +96,11 @@ def create(
     start(options, lambda api: api.post_once("actions", query, json=body), watch=watch)
 
 
-def start(options: GlobalOptions, request: Callable[["Api"], Answer], *, watch: bool) -> None:
+def start(options: GlobalOptions, request: Callable[[Api], Answer], *, watch: bool) -> None:
     """Make the request that creates an action and print its answer; then follow the action if asked to ``watch``."""
     created: list[Answer] = []
 
-    def kept(api: "Api") -> Answer:
+    def kept(api: Api) -> Answer:
         created.append(request(api))
         return created[0]
 
@@ -201,7 +198,7 @@ def get(
     query += [("limit", str(limit or last))] if limit or last else []
     query += [("order", "desc")] if last else []
 
-    def oldest_first(api: "Api") -> Answer:
+    def oldest_first(api: Api) -> Answer:
         if action_ids:
             return _joined([api.get(path) for path in paths])
         answer = api.get("actions", query)

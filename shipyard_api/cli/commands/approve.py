@@ -1,10 +1,11 @@
 """``shipyard approve``: let the next wave of an action begin, or stop it; sign a stored plan."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import check_action_id, examples
@@ -12,9 +13,6 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import approval_tables, plan_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.shapes import parse_object
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -72,7 +70,7 @@ def _approve_plan(options: GlobalOptions, plan: str, reason: str | None, *, only
     """Show a stored plan or sign it, by the hash that it has."""
     path = f"plans/{plan}"
 
-    def request(api: "Api") -> Answer:
+    def request(api: Api) -> Answer:
         answer = api.get(path)
         if only_show or answer.status != HTTPStatus.OK:
             return answer

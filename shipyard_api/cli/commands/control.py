@@ -1,10 +1,10 @@
 """Commands that control an existing action: pause, unpause, stop, retry and ack."""
 
 import difflib
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api, json_content
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.actions import start
 from shipyard_api.cli.commands.request import fail, path_segment, show
@@ -14,9 +14,6 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, object_at, objects_at
 from shipyard_api.cli.output.wording import printable
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _CONTROL = "actions/{action_id}/control/{control_verb}"
@@ -129,8 +126,6 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, plan: list[tup
     First prints how many nodes are kept, with --output-format raw or format on stderr.
     """
     action = check_action_id(action_id)
-    from shipyard_api.cli.client import Api, json_content
-
     query = [("force", "true")] if force else []
     try:
         api = Api(options)
@@ -147,7 +142,7 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, plan: list[tup
     start(options, lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL), watch=watch)
 
 
-def _announced(api: "Api", action: str, plan: JsonObject) -> str:
+def _announced(api: Api, action: str, plan: JsonObject) -> str:
     """Return what a retry will do, by its plan."""
     totals = as_object(plan.get("totals"), "totals")
     kept, nodes = int(totals.get("kept") or 0), int(totals.get("nodes") or 0)

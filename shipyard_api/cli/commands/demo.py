@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 from click.shell_completion import CompletionItem
 
+from shipyard_api.cli.client import SOFTWARE, Api, json_content
+from shipyard_api.cli.commands.demo_policy import Operator, place, with_parts
 from shipyard_api.cli.commands.request import path_segment
 from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.commands.watch import StalledError, follow, viewer
 from shipyard_api.cli.document_files import read_documents
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
@@ -22,11 +25,9 @@ from shipyard_api.cli.output import plan_tables
 from shipyard_api.cli.output.printing import print_output
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.status_text import status_text
+from shipyard_api.cli.output.task_tables import Progress
 from shipyard_api.cli.output.wording import printable, printable_lines, reason_text, status_words
 from shipyard_api.domain.node_sets import expand
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 POLL = 0.2
 HISTORY = click.Path(dir_okay=False, writable=True, path_type=Path)
@@ -141,9 +142,6 @@ def demo(
 
     Exit code 0 if the action ended as its scenario expects, else 1.
     """
-    from shipyard_api.cli.client import Api
-    from shipyard_api.cli.commands.demo_policy import place
-    from shipyard_api.cli.commands.watch import StalledError
     from shipyard_api.cli.stack import StackError, running
 
     require_demo_parts()
@@ -182,10 +180,8 @@ def demo(
         raise SystemExit(1)
 
 
-def load(api: "Api", design: Path, collection: str, progress: TextIO, parts: Mapping[str, Any]) -> None:
+def load(api: Api, design: Path, collection: str, progress: TextIO, parts: Mapping[str, Any]) -> None:
     """Load and commit a design with these parts of its configuration. Raises ApiError if the API refuses it."""
-    from shipyard_api.cli.client import json_content
-    from shipyard_api.cli.commands.demo_policy import with_parts
 
     words = {"policy": "a rollout policy", "burn_in": "a burn-in"}
     added = f" with {' and '.join(words[part] for part in parts)}" if parts else ""
@@ -209,8 +205,6 @@ def load_software(options: GlobalOptions, design: Path, progress: TextIO) -> boo
     """
     import yaml
 
-    from shipyard_api.cli.client import SOFTWARE, Api, json_content
-
     tasks, roles = (design.with_name(f"{design.stem}-{part}.yaml") for part in ("tasks", "roles"))
     if not (tasks.is_file() and roles.is_file()):
         return False
@@ -225,15 +219,12 @@ def load_software(options: GlobalOptions, design: Path, progress: TextIO) -> boo
     return True
 
 
-def play(api: "Api", progress: TextIO, *, patience: float, answers: Sequence[Mapping[str, Any]] = ()) -> Snapshot:
+def play(api: Api, progress: TextIO, *, patience: float, answers: Sequence[Mapping[str, Any]] = ()) -> Snapshot:
     """Show the plan of the committed design, deploy it, and show the action until it ends.
 
     ``answers``: those to the approvals that the action asks for, in order. Raises ApiError if the API refuses a
     request, StalledError if nothing changes for ``patience`` seconds.
     """
-    from shipyard_api.cli.client import json_content
-    from shipyard_api.cli.commands.demo_policy import Operator
-    from shipyard_api.cli.commands.watch import follow, viewer
 
     wanted = {"name": "deploy_site", "parameters": {}}
     planned = api.post("plans", json={**wanted, "version": "committed"})
@@ -311,9 +302,8 @@ def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[
     return faults
 
 
-def _task_lines(api: "Api", last: Snapshot) -> Sequence[str]:
+def _task_lines(api: Api, last: Snapshot) -> Sequence[str]:
     """Return how the tasks of the software stage went, a line for each."""
-    from shipyard_api.cli.output.task_tables import Progress
 
     return Progress.of(last.action, api.read(f"actions/{path_segment(str(last.action['id']))}/tasks")).lines
 

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shipyard_api.cli.client import Api, json_content
 from shipyard_api.cli.commands.request import path_segment
 from shipyard_api.cli.commands.watch import ShowSnapshot
 from shipyard_api.cli.output.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 CONFIGURATION = "shipyard/DeploymentConfiguration/v1"
 _LEAD = timedelta(seconds=30)
@@ -55,10 +53,8 @@ def _at_times(policy: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
     return {**policy, "windows": {**windows, "open": [opened(entry) for entry in windows["open"]]}}
 
 
-def place(api: "Api", holds: Sequence[Mapping[str, str]]) -> None:
+def place(api: Api, holds: Sequence[Mapping[str, str]]) -> None:
     """Place the holds of a scenario. Raises ApiError if the API refuses one."""
-    from shipyard_api.cli.client import json_content
-
     for hold in holds:
         body = {key: value for key, value in hold.items() if key != "node"}
         json_content(api.post(f"nodes/{path_segment(hold['node'])}/holds", json=body), expected=201)
@@ -68,15 +64,13 @@ def place(api: "Api", holds: Sequence[Mapping[str, str]]) -> None:
 class Operator:
     """Shows an action, and answers its approvals with those of a scenario, each once it was shown."""
 
-    api: "Api"
+    api: Api
     view: ShowSnapshot
     answers: Sequence[Mapping[str, Any]]
     _shown: int = field(default=0, init=False)
 
     def __call__(self, snapshot: Snapshot, note: str) -> None:
         """Show the snapshot, and answer the approval that it showed before."""
-        from shipyard_api.cli.client import json_content
-
         waiting = snapshot.action.get("waiting_for") or {}
         asks = self.answers and str(waiting.get("what", "")).startswith("approval ")
         self._shown = self._shown + 1 if asks else 0

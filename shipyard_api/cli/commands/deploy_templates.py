@@ -5,10 +5,11 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from shipyard_api.cli.client import TEMPLATES, Api
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.errors import UnreadableError
@@ -18,9 +19,6 @@ from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import objects_at, parse_json, parse_object
 from shipyard_api.cli.output.wording import yaml_fault
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _NAME = "CUSTOM_BM_CONFIG_RAID_DISK_MIRROR"
 _LARGEST = 1024 * 1024  # bytes; the server reads no more
@@ -191,12 +189,10 @@ def _show(
     expected: int,
     cli: Callable[[str], Printout] = deploy_step_tables.template,
 ) -> None:
-    from shipyard_api.cli.client import TEMPLATES
-
     show(options, lambda api: _in_words(request(api)), expected=expected, cli=cli, base=TEMPLATES)
 
 
-def _all(api: "Api") -> Answer:
+def _all(api: Api) -> Answer:
     """Return all pages as one answer in order of name; the first error, if there is one."""
     query = [("detail", "true"), ("sort_key", "name")]
     first = answer = api.get("deploy_templates", query)

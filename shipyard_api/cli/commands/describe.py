@@ -2,19 +2,16 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, check_action_id, check_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, answers, node_tables
 from shipyard_api.cli.output.printout import TextTable
 from shipyard_api.cli.output.shapes import JsonObject, parse_object
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _WORKFLOW = "deploy_site__2026-11-21T01:23:55.745506"
@@ -52,7 +49,7 @@ def action(options: GlobalOptions, /, action_id: str) -> None:
     path = f"actions/{check_action_id(action_id)}"
     causes: list[TextTable] = []
 
-    def with_causes(api: "Api") -> answers.Answer:
+    def with_causes(api: Api) -> answers.Answer:
         answer = api.get(path)
         if options.form == "cli" and answer.status == 200 and _has_failures(api, path, parse_object(answer.text)):
             report = api.get(f"{path}/report")
@@ -63,7 +60,7 @@ def action(options: GlobalOptions, /, action_id: str) -> None:
     show(options, with_causes, expected=200, cli=lambda text: action_tables.action(text, causes))
 
 
-def _has_failures(api: "Api", path: str, action: JsonObject) -> bool:
+def _has_failures(api: Api, path: str, action: JsonObject) -> bool:
     """Return whether something failed in an action: a success may tolerate nodes that did, as its overview shows."""
     if action.get("dag_status") != "success":
         return action.get("dag_status") == "failed"
@@ -112,7 +109,7 @@ def validation(options: GlobalOptions, /, validation_id: str, action_id: str | N
     """
     first, other = check_id(validation_id, kind="validation"), check_action_id(action_id)
 
-    def in_either_order(api: "Api") -> answers.Answer:
+    def in_either_order(api: Api) -> answers.Answer:
         answer = api.get(f"actions/{other}/validations/{first}")
         if answer.status != 404:
             return answer

@@ -1,18 +1,14 @@
 """``shipyard diff site``: what has changed on the site behind Shipyard's back (product, section 9)."""
 
-from typing import TYPE_CHECKING
-
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import drift_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.shapes import list_at, parse_object
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 DIFFERS, NOT_ASKED = 2, 3
 _TIMEOUT = 360.0  # seconds: Drydock and MAAS list large sites for minutes
@@ -45,7 +41,7 @@ def site(options: GlobalOptions, /, since: str) -> None:
     """
     answers: list[Answer] = []
 
-    def asked(api: "Api") -> Answer:
+    def asked(api: Api) -> Answer:
         answers.append(api.get("site/differences", [("since", since)]))
         return answers[-1]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from shipyard_api.cli.client import Api, json_content
 from shipyard_api.cli.commands.syntax import examples, is_on_site, newest_on_site
 from shipyard_api.cli.commands.watch import is_live
 from shipyard_api.cli.errors import ApiError, ShapeError, UnreadableError
@@ -92,8 +93,6 @@ def fleet(options: GlobalOptions, /, path: Path | None, watches: bool, interval:
 
 def _of_installation(options: GlobalOptions, timeout: float) -> list[FleetSite]:
     """Return the sites that the server has; each is asked with the caller's own token."""
-    from shipyard_api.cli.client import Api, json_content
-
     if not options.url:
         raise click.UsageError("Name the sites with --file, or a server that has several with --url.")
     base = options.url.rstrip("/")
@@ -224,8 +223,6 @@ def _why(error: ApiError) -> str:
 
 
 def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
-    from shipyard_api.cli.client import Api, json_content
-
     keystone = options.keystone if site.shares_login else KeystoneOptions()
     site_options = replace(options, url=site.url, token=site.token or None, keystone=keystone, debug=False)
     health = _health(Api(site_options, timeout=timeout, base="").get("health/ready"))

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import ItemGroup, check_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
@@ -15,9 +15,6 @@ from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject, parse_object
 from shipyard_api.domain.node_sets import InvalidNodeSet, expand, is_node_set
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _MOST = 100  # nodes: as many writes at once as a server takes unless it is configured otherwise
@@ -97,7 +94,7 @@ def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, hold
     show(options, lambda api: _each(api, names, body), expected=201, cli=hold_tables.placed)
 
 
-def _each(api: "Api", names: Sequence[str], body: JsonObject) -> Answer:
+def _each(api: Api, names: Sequence[str], body: JsonObject) -> Answer:
     """Return new holds on nodes as one answer; the first error ends it. A repetition places no hold twice."""
     answers: list[Answer] = []
     for name in names:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import SOFTWARE, Api, json_content
 from shipyard_api.cli.commands.programs import become
 from shipyard_api.cli.commands.request import fail, path_segment
 from shipyard_api.cli.commands.syntax import examples
@@ -16,7 +17,6 @@ from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.wording import printable_lines
 
 if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
     from shipyard_api.cli.nailgun import FuelDesign
 
 _TOKEN = "FUEL_TOKEN"  # noqa: S105 - the name of a variable
@@ -73,7 +73,6 @@ def fuel(options: GlobalOptions, /, url: str, cluster: int | None, dry_run: bool
     The site then uses the imported release. May be repeated: existing entries are replaced, and no role, tag or release
     is deleted. Settings and nodes of the cluster are not imported. FUEL_TOKEN is the token for nailgun.
     """
-    from shipyard_api.cli.client import SOFTWARE, Api
     from shipyard_api.cli.nailgun import Nailgun
 
     try:
@@ -100,19 +99,15 @@ def _counts(roles: Sized, tags: Sized, tasks: Sized) -> str:
     return f"{len(roles)} role(s), {len(tags)} tag(s), {len(tasks)} task(s)"
 
 
-def _known_release(api: "Api", release: JsonObject) -> int | None:
+def _known_release(api: Api, release: JsonObject) -> int | None:
     """Return the id of the release with this name and version, if there is one."""
-    from shipyard_api.cli.client import json_content
-
     for listed in json_content(api.get("releases"), expected=200):
         if (listed["name"], listed["version"]) == (release["name"], release["version"]):
             return int(listed["id"])
     return None
 
 
-def _put_release(api: "Api", design: "FuelDesign", known: int | None) -> int:
-    from shipyard_api.cli.client import json_content
-
+def _put_release(api: Api, design: "FuelDesign", known: int | None) -> int:
     body = dict(design.release)
     release = json_content(api.put(f"releases/{known}", body), expected=200) if known else None
     release = release or json_content(api.post("releases", json=body), expected=201)
@@ -121,9 +116,7 @@ def _put_release(api: "Api", design: "FuelDesign", known: int | None) -> int:
     return number
 
 
-def _put_cluster(api: "Api", design: "FuelDesign", release: int) -> None:
-    from shipyard_api.cli.client import json_content
-
+def _put_cluster(api: Api, design: "FuelDesign", release: int) -> None:
     json_content(api.put(_SITE, {"release_id": release}), expected=200)
     # A role may only give tags that exist.
     _put_labels(api, "tags", design.own_tags)
@@ -131,9 +124,7 @@ def _put_cluster(api: "Api", design: "FuelDesign", release: int) -> None:
     _put_tasks(api, _SITE, design.own_tasks)
 
 
-def _put_labels(api: "Api", word: str, labels: Mapping[str, JsonObject]) -> None:
-    from shipyard_api.cli.client import json_content
-
+def _put_labels(api: Api, word: str, labels: Mapping[str, JsonObject]) -> None:
     labels_there = json_content(api.get(f"{_SITE}/{word}"), expected=200) if labels else []
     names = {label["name"] for label in labels_there if label["owner"] == "cluster"}
     for name, meta in labels.items():
@@ -143,9 +134,7 @@ def _put_labels(api: "Api", word: str, labels: Mapping[str, JsonObject]) -> None
             json_content(api.post(f"{_SITE}/{word}", json={"name": name, "meta": meta}), expected=201)
 
 
-def _put_tasks(api: "Api", owner: str, tasks: Sequence[JsonObject]) -> None:
-    from shipyard_api.cli.client import json_content
-
+def _put_tasks(api: Api, owner: str, tasks: Sequence[JsonObject]) -> None:
     answer = api.put(f"{owner}/deployment_tasks", list(tasks))
     json_content(answer, expected=200)
     for warning in json.loads(answer.warnings or "[]"):

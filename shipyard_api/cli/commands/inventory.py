@@ -5,10 +5,13 @@ from typing import Any
 
 import click
 
+from shipyard_api.cli.client import SOFTWARE, Api, json_content
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output import ansible_inventory
 from shipyard_api.cli.output.ansible_inventory import InventoryError
+from shipyard_api.cli.output.shapes import as_object, as_objects
 from shipyard_api.cli.output.wording import printable_lines
 
 
@@ -49,9 +52,6 @@ def inventory(options: GlobalOptions, /, lists: bool, host: str | None, network:
 
 
 def _read(options: GlobalOptions, network: str | None) -> dict[str, Any]:
-    from shipyard_api.cli.client import SOFTWARE, Api, json_content
-    from shipyard_api.cli.output import ansible_inventory
-    from shipyard_api.cli.output.shapes import as_object, as_objects
 
     api = Api(options)
     plan = as_object(json_content(api.post("plans", json={"name": "deploy_site"}), expected=200), "the plan")

@@ -2,6 +2,7 @@
 
 import click
 
+from shipyard_api.cli.commands.describe import as_text
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import LATEST, ItemGroup, check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
@@ -54,7 +55,6 @@ def logs() -> None:
 def step(options: GlobalOptions, /, step_id: str, action_id: str, attempt: str | None) -> None:
     """Print the log of the step STEP_ID of an action; step/ACTION_ID/STEP_ID[/TRY] is the same."""
     query = [("try", attempt)] if attempt else []
-    from shipyard_api.cli.commands.describe import as_text
 
     path = f"actions/{check_action_id(action_id)}/steps/{path_segment(step_id)}/logs"
     show(options, lambda api: as_text(api.get(path, query)), expected=200, cli=str, kind=answers.TEXT)

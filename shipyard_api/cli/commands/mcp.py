@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
@@ -12,7 +13,6 @@ from shipyard_api.cli.global_options import GlobalOptions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shipyard_api.cli.client import Api
     from shipyard_api.cli.mcp_tools import Tool
 
 
@@ -28,7 +28,6 @@ def mcp(options: GlobalOptions, /, allowed: tuple[str, ...]) -> None:
     The tools are the reading operations of the server, named as in its OpenAPI document. Nothing starts, approves or
     changes anything unless --allow names it; then the rights of your token decide.
     """
-    from shipyard_api.cli.client import Api
     from shipyard_api.cli.mcp_tools import UnknownTool, tools
 
     try:
@@ -47,7 +46,7 @@ def mcp(options: GlobalOptions, /, allowed: tuple[str, ...]) -> None:
     anyio.run(_serve, api, offered)
 
 
-async def _serve(api: "Api", offered: "Mapping[str, Tool]") -> None:
+async def _serve(api: Api, offered: "Mapping[str, Tool]") -> None:
     import anyio
     import mcp_types as types
     from mcp.server.lowlevel import Server
@@ -77,7 +76,7 @@ async def _serve(api: "Api", offered: "Mapping[str, Tool]") -> None:
         await server.run(reader, writer, server.create_initialization_options())
 
 
-def _called(api: "Api", tool: "Tool | None", arguments: "Mapping[str, Any]") -> tuple[str, bool]:
+def _called(api: Api, tool: "Tool | None", arguments: "Mapping[str, Any]") -> tuple[str, bool]:
     """Return the text of a tool's answer, and whether it is an error."""
     from shipyard_api.cli.mcp_tools import untrusted
 

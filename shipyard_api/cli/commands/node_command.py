@@ -3,17 +3,14 @@
 import time
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands.request import path_segment
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.output.wording import printable, printable_lines
 from shipyard_api.domain.node_sets import fold
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 TASK = "command"
 NO_STATUS = 255
@@ -27,7 +24,7 @@ _ENDED = ("Complete", "Failed", "Stopped")
 _LINE = "-" * 15
 
 
-def matching(api: "Api", names: Sequence[str]) -> list[str]:
+def matching(api: Api, names: Sequence[str]) -> list[str]:
     """Return the names, and in the place of each pattern (``*``, ``?``) the deployed nodes that it matches.
 
     Raises ApiError, and UsageError for a pattern that matches none.
@@ -47,7 +44,7 @@ def matching(api: "Api", names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(matches))
 
 
-def follow(api: "Api", live: "Api", action: str, *, grouped: bool) -> int:
+def follow(api: Api, live: Api, action: str, *, grouped: bool) -> int:
     """Print the output of each node while the command runs, line by line; return the worst exit code.
 
     ``grouped``: print equal outputs once, after all. ``live``: as ``api``, with a short timeout, to read the output of
@@ -86,7 +83,7 @@ def _code(result: Mapping[str, object]) -> int:
 class _Outputs:
     """The outputs of the nodes, as far as they are read. Whole lines are printed at once, unless ``grouped``."""
 
-    def __init__(self, api: "Api", live: "Api", path: str, *, grouped: bool) -> None:
+    def __init__(self, api: Api, live: Api, path: str, *, grouped: bool) -> None:
         self._api, self._live, self._path, self._grouped = api, live, path, grouped
         self._texts: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
@@ -130,7 +127,7 @@ class _Outputs:
         if self._grouped:
             _print_groups(self._texts)
 
-    def _read(self, api: "Api", node: str) -> None:
+    def _read(self, api: Api, node: str) -> None:
         while True:
             offset = self._offsets.get(node, 0)
             part = api.read(f"{self._path}/{path_segment(node)}/output", [("offset", str(offset))])

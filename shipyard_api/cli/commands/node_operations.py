@@ -1,10 +1,10 @@
 """``shipyard node``: single operations that take a node out of its cluster; and the health of etcd."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api, Query, json_content
 from shipyard_api.cli.commands import shared_options, software
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import examples
@@ -17,9 +17,6 @@ from shipyard_api.cli.output.printout import Printout, sections
 from shipyard_api.cli.output.shapes import list_at, parse_object
 from shipyard_api.cli.output.status_text import done
 from shipyard_api.domain.node_sets import InvalidNodeSet, expand
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api, Query
 
 # An answer comes when the operation has ended; the server knows its limits.
 _LONGEST = 7 * 86_400.0
@@ -147,7 +144,7 @@ def uncordon(options: GlobalOptions, /, name: str) -> None:
 def etcd_health(options: GlobalOptions, /, revision: int | None) -> None:
     """Show the health of every etcd cluster that the design manages."""
 
-    def read(api: "Api") -> Answer:
+    def read(api: Api) -> Answer:
         return api.get("etcd-cluster-health-statuses", [("design_ref", _href(revision or _committed(api)))])
 
     show(options, read, expected=200, cli=drain_tables.etcd_health)
@@ -207,7 +204,7 @@ def adopt(options: GlobalOptions, /, nodes: str, revision: int | None) -> None:
     except InvalidNodeSet as error:
         raise click.UsageError(f"NODES: {error}") from error
 
-    def post(api: "Api") -> Answer:
+    def post(api: Api) -> Answer:
         return api.post("adoptions", json={"nodes": names, "revision": revision or _committed(api)})
 
     def adopted(text: str) -> Printout:
@@ -246,7 +243,7 @@ def _run(
     path = f"nodes/{path_segment(name.removeprefix('node/'))}/{operation}"
     query: Query = [(limit.replace("_", "-"), str(value)) for limit, value in limits.items() if value is not None]
 
-    def call(api: "Api") -> Answer:
+    def call(api: Api) -> Answer:
         body = None
         if with_design:
             body = {"rel": "design", "href": _href(revision or _committed(api)), "type": "application/x-yaml"}
@@ -263,10 +260,8 @@ def _run(
     show(options, call, expected=200, cli=lambda text: done(f"{operation} of {name}", text), timeout=_LONGEST)
 
 
-def _committed(api: "Api") -> int:
+def _committed(api: Api) -> int:
     """Return the committed revision, which every plan names."""
-    from shipyard_api.cli.client import json_content
-
     plan = json_content(api.post("plans", json={"name": "test_site"}), expected=200)
     if not plan.get("revision"):
         raise ApiError("Error: Nothing is committed yet, so no design names etcd clusters: give --revision")

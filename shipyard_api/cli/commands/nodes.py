@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import PAGE_SIZE, Api, Query, json_content
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples
@@ -16,9 +16,6 @@ from shipyard_api.cli.output import answers, node_tables
 from shipyard_api.cli.output.shapes import JsonObject, as_object, objects_at, parse_object
 from shipyard_api.cli.output.wording import NODE_STATUS_WORDS
 from shipyard_api.domain.node_sets import is_node_set
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api, Query
 
 _KINDS = ("nodes-provision-status", "machines-power-state")
 _NUMBER = click.IntRange(1)
@@ -103,7 +100,7 @@ def get_nodes(
     query = [("status", _STATUSES[status]) for status in statuses] + ([("name", prefix)] if prefix else [])
     query += [("node", name) for name in sets]
 
-    def chosen(api: "Api") -> answers.Answer:
+    def chosen(api: Api) -> answers.Answer:
         answer = _each(api, paths) if paths else _all_pages(api, query)
         if answer.status != 200 or not (limit or last or order):
             return answer
@@ -154,7 +151,7 @@ def report(options: GlobalOptions, /, action_id: str) -> None:
     show(options, lambda api: api.get(f"actions/{action}/report"), expected=200, cli=node_tables.report)
 
 
-def _each(api: "Api", paths: Sequence[str]) -> answers.Answer:
+def _each(api: Api, paths: Sequence[str]) -> answers.Answer:
     """Return nodes by name as one answer; the first error, if there is one."""
     query = [("limit", "1")]
     pages = [api.get(path, query) for path in paths]
@@ -173,10 +170,8 @@ def _sorted(nodes: Sequence[JsonObject], order: str) -> list[JsonObject]:
     return sorted(nodes, key=lambda node: (str(node.get(key) or ""), str(node.get("name"))))
 
 
-def _all_pages(api: "Api", query: "Query") -> answers.Answer:
+def _all_pages(api: Api, query: Query) -> answers.Answer:
     """Return all pages as one answer; the first answer itself if it is the only page, or an error."""
-    from shipyard_api.cli.client import PAGE_SIZE, json_content
-
     limit = ("limit", str(PAGE_SIZE))
     first = api.get("nodes", [*query, limit])
     if first.status != 200:

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.actions import complete_action_name
 from shipyard_api.cli.commands.forecast import request_body
@@ -18,9 +18,6 @@ from shipyard_api.cli.output import plan_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import JsonObject, object_at, parse_object
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 Query = list[tuple[str, str]]
 
@@ -82,7 +79,7 @@ def plan(
 
     asked = [*query, ("store", "true")] if store else query
 
-    def request(api: "Api") -> Answer:
+    def request(api: Api) -> Answer:
         answer = api.post("plans", asked, json=body)
         planned = with_forecast and answer.status in (HTTPStatus.OK, HTTPStatus.CREATED)
         return _with_forecast(api, answer, query, body) if planned else answer
@@ -99,7 +96,7 @@ def _reinstalls(plan: JsonObject) -> bool:
 
 def show_plan(
     options: GlobalOptions,
-    request: Callable[["Api"], Answer],
+    request: Callable[[Api], Answer],
     *,
     expected: int,
     cli: Callable[[str], str | Printout],
@@ -111,7 +108,7 @@ def show_plan(
     """
     answers: list[Answer] = []
 
-    def kept(api: "Api") -> Answer:
+    def kept(api: Api) -> Answer:
         answers.append(request(api))
         return answers[0]
 
@@ -124,7 +121,7 @@ def show_plan(
     return plan
 
 
-def _with_forecast(api: "Api", plan: Answer, query: Query, body: Mapping[str, object]) -> Answer:
+def _with_forecast(api: Api, plan: Answer, query: Query, body: Mapping[str, object]) -> Answer:
     """Return the plan with its forecast, or why there is none."""
     known = [(name, value) for name, value in query if name == "allow-intermediate-commits"]
     answer = api.post("forecasts", known, json=body)

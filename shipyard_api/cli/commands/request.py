@@ -1,24 +1,24 @@
 """What most commands do: make one request, print its answer, and exit with 1 unless it succeeded."""
 
+import json
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import click
 
+from shipyard_api.cli.client import ANSWER_TIMEOUT, API, Api
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers
 from shipyard_api.cli.output.printing import print_output
 from shipyard_api.cli.output.printout import Printout
-from shipyard_api.cli.output.wording import printable_lines
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
+from shipyard_api.cli.output.wording import printable_lines, yaml_fault
 
 
 def show(
     options: GlobalOptions,
-    request: Callable[["Api"], answers.Answer],
+    request: Callable[[Api], answers.Answer],
     *,
     expected: int,
     cli: Callable[[str], str | Printout],
@@ -34,8 +34,6 @@ def show(
     answer, as for ``answers.rendered``. ``error_notes``: lines to add on stderr to an error. ``timeout``: seconds to
     wait for the answer, instead of the usual ones. ``base``: where paths begin, instead of the Shipyard API.
     """
-    from shipyard_api.cli.client import ANSWER_TIMEOUT, API, Api
-
     notes: list[str] = []
     output: str | Printout
     try:
@@ -69,3 +67,18 @@ def path_segment(text: str) -> str:
     from shipyard_api.http import segment
 
     return segment(text)
+
+
+def read_yaml(file: Path) -> object:
+    """Return the content of a YAML file. Raises UsageError if it cannot be read, or cannot be sent as JSON."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        # What JSON cannot hold, such as a date, cannot be sent.
+        json.dumps(content)
+    except OSError as error:
+        raise click.UsageError(f"{file} cannot be read: {error.strerror}.") from error
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        raise click.UsageError(f"{file} is not YAML that can be sent: {yaml_fault(error)}") from error
+    return content

@@ -7,26 +7,23 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
+from shipyard_api.cli.client import Api, json_content
 from shipyard_api.cli.commands import node_command, shared_options
 from shipyard_api.cli.commands.actions import start
 from shipyard_api.cli.commands.plan import show_plan
-from shipyard_api.cli.commands.request import fail, path_segment, show
+from shipyard_api.cli.commands.request import fail, path_segment, read_yaml, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples, newest_action
 from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW_EVERY, is_live, with_end
-from shipyard_api.cli.commands.yaml_files import read_yaml
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, task_tables
 from shipyard_api.cli.output.task_tables import Progress
 from shipyard_api.cli.output.wording import printable_lines
 from shipyard_api.domain.node_sets import parts
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _WITH_SOFTWARE = ("deploy_site", "update_site", "update_software", "test_site")
 _CONTROL = "actions/{action_id}/control/{control_verb}"
@@ -70,8 +67,6 @@ def _retried(retry: str, nodes: str | None, values: Path | None, chosen: dict[st
 
 def _check_run(options: GlobalOptions, action: str) -> None:
     """End the command unless the action is a run: a retry of any other would deploy nodes, too."""
-    from shipyard_api.cli.client import Api
-
     try:
         name = Api(options).read(f"actions/{action}").get("name")
     except ApiError as error:
@@ -231,8 +226,6 @@ def _run_command(
     *,
     grouped: bool,
 ) -> None:
-    from shipyard_api.cli.client import Api, json_content
-
     if any(value is not None for value in chosen.values()):
         raise click.UsageError("Give a COMMAND, or options that choose tasks.")
     body = _request(nodes, None, {})
@@ -269,8 +262,6 @@ def watch(options: GlobalOptions, /, action_id: str | None, interval: float) -> 
     Without ACTION it is the newest action that can have a software stage. Prints plain lines if stdout is not a
     terminal. Exit code 0 if the action succeeded, 1 if it failed.
     """
-    from shipyard_api.cli.client import Api
-
     action = check_action_id(action_id) if action_id else None
     try:
         api = Api(options, timeout=ANSWER_TIMEOUT)
@@ -297,8 +288,6 @@ def watch(options: GlobalOptions, /, action_id: str | None, interval: float) -> 
 @click.pass_obj
 def logs(options: GlobalOptions, /, node: str, task: str, action_id: str | None) -> None:
     """Print the full output of TASK on NODE, as the node keeps it. Of a running task: the output so far."""
-    from shipyard_api.cli.client import Api
-
     action = check_action_id(action_id) if action_id else None
     name = node.removeprefix("node/")
     try:
@@ -316,7 +305,7 @@ def logs(options: GlobalOptions, /, node: str, task: str, action_id: str | None)
         fail(options, error)
 
 
-def _follow(api: "Api", action: str, view: Callable[[Progress, str], None], interval: float) -> Progress:
+def _follow(api: Api, action: str, view: Callable[[Progress, str], None], interval: float) -> Progress:
     """Show the tasks until the action has ended. Raises ApiError as ``watch.follow`` does."""
     last: Progress | None = None
     answered = time.monotonic()
@@ -369,7 +358,7 @@ def _viewer(stream: TextIO) -> Iterator[Callable[[Progress, str], None]]:
         yield draw
 
 
-def _of_node(api: "Api", node: str, task: str) -> str:
+def _of_node(api: Api, node: str, task: str) -> str:
     """Return the id of the newest action that ran the task on the node."""
     page = api.read(f"nodes/{path_segment(node)}/tasks", [("limit", str(_ACTIONS))])
     task_entry = next((entry for entry in page.get("tasks") or () if entry.get("task") == task), None)

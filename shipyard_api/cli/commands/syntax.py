@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api, Query, json_content
+from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api, Query
-    from shipyard_api.cli.output.shapes import JsonObject
+from shipyard_api.cli.output.shapes import JsonObject, as_object, as_objects, objects_at, required
 
 _ID_LENGTH = 26
 
@@ -62,9 +60,7 @@ def full_action_id(value: str) -> str:
     options = click.get_current_context().find_object(GlobalOptions)
     if not _is_short(value) or options is None:
         return value
-    from shipyard_api.cli.client import Api
     from shipyard_api.cli.commands.request import fail
-    from shipyard_api.cli.errors import ApiError
 
     try:
         api = Api(options)
@@ -82,12 +78,11 @@ def full_action_id(value: str) -> str:
     return matches[0]
 
 
-def newest_action(api: "Api", names: Sequence[str] = ()) -> str:
+def newest_action(api: Api, names: Sequence[str] = ()) -> str:
     """Return the id of the newest action on the site, of those with one of the names if there are any.
 
     Raises ApiError.
     """
-    from shipyard_api.cli.errors import ApiError
 
     action = newest_on_site(api, names)
     if action is None:
@@ -98,10 +93,7 @@ def newest_action(api: "Api", names: Sequence[str] = ()) -> str:
 
 def newest_plan(options: GlobalOptions) -> str:
     """Return the id of the newest stored plan; without one, it is an error of the command."""
-    from shipyard_api.cli.client import Api, json_content
     from shipyard_api.cli.commands.request import fail
-    from shipyard_api.cli.errors import ApiError
-    from shipyard_api.cli.output.shapes import as_object, objects_at, required
 
     try:
         plans = objects_at(as_object(json_content(Api(options).get("plans"), expected=200), "the body"), "plans")
@@ -112,7 +104,7 @@ def newest_plan(options: GlobalOptions) -> str:
         fail(options, error)
 
 
-def newest_on_site(api: "Api", names: Sequence[str] = ()) -> "JsonObject | None":
+def newest_on_site(api: Api, names: Sequence[str] = ()) -> JsonObject | None:
     """Return the newest action on the site, of those with one of the names if there are any. Raises ApiError."""
     query = [*(("name", name) for name in names), ("order", "desc")]
     for limit in _PAGES:
@@ -130,9 +122,7 @@ def is_on_site(action: "JsonObject") -> bool:
     return action.get("name") != _NODE_OPERATION and _COMMAND not in (action.get("parameters") or {})
 
 
-def _actions(api: "Api", query: "Query" = ()) -> Sequence["JsonObject"]:
-    from shipyard_api.cli.client import json_content
-    from shipyard_api.cli.output.shapes import as_objects, required
+def _actions(api: Api, query: Query = ()) -> Sequence[JsonObject]:
 
     actions = as_objects(json_content(api.get("actions", query), expected=200), "the body")
     for action in actions:

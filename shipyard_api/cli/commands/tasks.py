@@ -3,21 +3,18 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from shipyard_api.cli.commands.request import show
+from shipyard_api.cli.client import SOFTWARE, Api
+from shipyard_api.cli.commands.request import read_yaml, show
 from shipyard_api.cli.commands.syntax import examples
-from shipyard_api.cli.commands.yaml_files import read_yaml
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import software_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.wording import printable_lines
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 FILE = "deployment_tasks.yaml"
 """The name of a file of tasks, below a directory named after its release or cluster, such as ``release_1``."""
@@ -29,12 +26,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def show_software(
-    options: GlobalOptions, request: Callable[["Api"], Answer], *, expected: int, cli: Callable[[str], str | Printout]
+    options: GlobalOptions, request: Callable[[Api], Answer], *, expected: int, cli: Callable[[str], str | Printout]
 ) -> None:
     """Make one request about task graphs, roles or tags, as ``show`` does, and print the warnings of its answer."""
-    from shipyard_api.cli.client import SOFTWARE
 
-    def warned(api: "Api") -> Answer:
+    def warned(api: Api) -> Answer:
         answer = request(api)
         for warning in json.loads(answer.warnings or "[]"):
             click.echo(f"Warning: {printable_lines(str(warning))}", err=True)

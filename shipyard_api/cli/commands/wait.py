@@ -2,18 +2,15 @@
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import fail
 from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 _PAUSE = 2.0  # seconds between two reads
 _OUTAGE_LIMIT = 300.0  # seconds without an answer; restarting or replacing a server takes less
@@ -36,8 +33,6 @@ def wait(options: GlobalOptions, /, action_id: str, timeout: float | None) -> No
 
     Exit code 0 if it succeeded, 1 if it failed or is not over in time.
     """
-    from shipyard_api.cli.client import Api
-
     action = check_action_id(action_id)
     try:
         lifecycle = _end(Api(options), action, math.inf if timeout is None else timeout)
@@ -47,7 +42,7 @@ def wait(options: GlobalOptions, /, action_id: str, timeout: float | None) -> No
     raise SystemExit(_ENDED[lifecycle])
 
 
-def _end(api: "Api", action: str, timeout: float) -> str:
+def _end(api: Api, action: str, timeout: float) -> str:
     """Return the lifecycle of the action once it has ended. Raises ApiError, also after ``timeout`` seconds."""
     began = answered = time.monotonic()
     lifecycle = ""

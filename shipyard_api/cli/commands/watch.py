@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import shared_options
 from shipyard_api.cli.commands.request import fail
 from shipyard_api.cli.commands.syntax import check_action_id, examples
@@ -19,9 +20,6 @@ from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output.shapes import JsonObject, objects_at
 from shipyard_api.cli.output.snapshot import Snapshot, change_lines
-
-if TYPE_CHECKING:
-    from shipyard_api.cli.client import Api
 
 REDRAW_EVERY = 0.5  # seconds; the clock must advance while nothing else changes
 ANSWER_TIMEOUT = 15.0  # seconds; nothing is drawn while waiting
@@ -57,8 +55,6 @@ def watch(options: GlobalOptions, /, action_id: str, interval: float) -> None:
 
 def follow_to_the_end(options: GlobalOptions, action: str, interval: float = 2.0) -> None:
     """Show the action on stdout until it ends; exit with 1 if it failed."""
-    from shipyard_api.cli.client import Api
-
     try:
         api = Api(options, timeout=ANSWER_TIMEOUT)
         with viewer(sys.stdout) as view:
@@ -69,7 +65,7 @@ def follow_to_the_end(options: GlobalOptions, action: str, interval: float = 2.0
         raise SystemExit(1)
 
 
-def follow(api: "Api", action_id: str, view: ShowSnapshot, *, interval: float, patience: float = math.inf) -> Snapshot:
+def follow(api: Api, action_id: str, view: ShowSnapshot, *, interval: float, patience: float = math.inf) -> Snapshot:
     """Show the action repeatedly until it ends; return the last snapshot.
 
     Raises ApiError if the first read fails, if the API refuses a read, or without an answer for OUTAGE_LIMIT seconds;
@@ -99,7 +95,7 @@ def follow(api: "Api", action_id: str, view: ShowSnapshot, *, interval: float, p
             view(last, note)
 
 
-def take_snapshot(api: "Api", action_id: str, before: Snapshot | None = None) -> Snapshot:
+def take_snapshot(api: Api, action_id: str, before: Snapshot | None = None) -> Snapshot:
     """Read the action as it is now. Nodes are read only if the groups' counts have changed. Raises ApiError."""
     action = api.read(f"actions/{action_id}")
     groups = list(api.pages(f"actions/{action_id}/groups", "groups"))
@@ -111,7 +107,7 @@ def take_snapshot(api: "Api", action_id: str, before: Snapshot | None = None) ->
     return Snapshot.of(action, groups, list(api.pages(f"actions/{action_id}/nodes", "nodes")))
 
 
-def with_end(api: "Api", action: JsonObject) -> JsonObject:
+def with_end(api: Api, action: JsonObject) -> JsonObject:
     """Return an ended action with ``ended_at``, and failed steps with their ``detail``, where the server says it."""
     steps = list(objects_at(action, "steps"))
     at = None

@@ -194,7 +194,7 @@ def test_what_asks_no_server_loads_nothing_that_is_slow():
         "    sys.argv[1:] = line.split()\n"
         "    try: main()\n"
         "    except SystemExit: pass\n"
-        "slow = {'requests', 'rich', 'yaml', 'keystoneauth1', 'sqlalchemy', 'falcon'} & set(sys.modules)\n"
+        "slow = {'requests', 'msgspec', 'rich', 'yaml', 'keystoneauth1', 'sqlalchemy', 'falcon'} & set(sys.modules)\n"
         "assert not slow, slow"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
