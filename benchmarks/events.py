@@ -35,9 +35,9 @@ from http_load import Load, play
 from served import ROOT, cpu_seconds, gunicorn, megabytes
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.storage import migrations
+from shipyard_api.storage import schema
 from shipyard_api.storage.unit_of_work import Store, connect
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_simulators.embedded_postgres import server
 
 EVENTS, PAUSE, IDLE_SECONDS, BEFORE = 100, 0.1, 5.0, 500
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, number + 500)), hard))
     with server.temporary({}) as running:
         engine = connect(running.url, pool_size=2)
-        migrations.upgrade(engine, ROOT / "migrations")
+        schema.upgrade(engine, ROOT / "migrations")
         with engine.begin() as connection:
             connection.execute(
                 sa.text(

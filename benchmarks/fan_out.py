@@ -42,7 +42,7 @@ from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import SHORTEST_PAUSE, TaskItem
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.adapters.ssh.login import Access

@@ -15,7 +15,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.assumptions import PRIOR, PhaseAssumption
 from shipyard_api.domain.rollout.forecast import forecast
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.moves import SERIAL, Mode
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 

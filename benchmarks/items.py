@@ -29,7 +29,7 @@ from uuid import uuid4
 import installation
 import reference
 
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, StepId

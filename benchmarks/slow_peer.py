@@ -27,7 +27,7 @@ import installation
 import items
 import sqlalchemy as sa
 
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control

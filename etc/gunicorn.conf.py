@@ -74,7 +74,7 @@ def _check() -> None:
     """Do what each process of the server does later, and look at the database; one that is away is an outage."""
     import shipyard_api.programs.asgi  # noqa: F401  # reports faults, and exits
     from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
-    from shipyard_api.storage.schema_check import check_database
+    from shipyard_api.storage.schema import check_database
 
     if os.environ.get(VARIABLE):
         return  # a site that cannot be served keeps no other one from it
@@ -106,8 +106,8 @@ def post_worker_init(worker: Any) -> None:
 
 def when_ready(server: Any) -> None:
     """Refuse to serve other machines without authentication. Authentication is checked again by each request."""
+    from shipyard_api.adapters.identity import IdentityKind
     from shipyard_api.adapters.identity.loopback import open_to_others
-    from shipyard_api.adapters.identity.options import IdentityKind
 
     kind = settings.identity.kind
     if kind is IdentityKind.NONE and (found := open_to_others(one.sock.getsockname() for one in server.LISTENERS)):

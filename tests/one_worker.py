@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.storage.clock import DatabaseClock

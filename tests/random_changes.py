@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 from shipyard_api.domain.actions import ActionName, RunState
-from shipyard_api.domain.deploy_steps.documents import SCHEMA as TRAITS
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
+from shipyard_api.domain.deploy_steps.traits import SCHEMA as TRAITS
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import BAREMETAL_NODE, Revision
 from shipyard_api.domain.error_kinds import ShipyardError

@@ -17,8 +17,8 @@ from typing import Any
 from urllib.error import HTTPError
 
 from shipyard_api.adapters.ironic.client import IronicClient
+from shipyard_api.adapters.keystone import KeystoneOptions, Scope
 from shipyard_api.adapters.keystone.client import KeystoneClient
-from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
 from shipyard_api.adapters.keystone.tokens import Tokens
 from tests.waiting import PATIENCE
 

@@ -23,7 +23,7 @@ from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.json_types import JsonObject
@@ -35,7 +35,7 @@ from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.turn import Engine

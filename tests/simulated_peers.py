@@ -20,9 +20,9 @@ import yaml
 
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
+from shipyard_api.adapters.ironic import Unhealthy
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.deploy_steps import read_table
-from shipyard_api.adapters.ironic.options import Unhealthy
 from shipyard_api.adapters.ironic.plugin import SHARED_SECONDS
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.maas.client import MaasClient

@@ -24,7 +24,7 @@ from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.domain.task_graph.site_plan import SitePlan
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.state.actions import NewAction
-from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.ports.state.software import TaskRecord
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.workflow.definition import Definition

@@ -42,11 +42,10 @@ from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import Store, Transaction, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
-from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
-from shipyard_api.usecases.actions.check_software import CheckSoftware
+from shipyard_api.usecases.actions.check_software import CheckAcceptance, CheckSoftware
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns

@@ -29,7 +29,7 @@ from shipyard_api.domain.policy import PREFIX
 from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
-from shipyard_api.domain.teardown.protection import Protection
+from shipyard_api.domain.teardown.etcd_documents import Protection
 from shipyard_api.ports.documents import DesignStore, Heads
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.definition import Definition

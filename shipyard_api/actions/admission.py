@@ -11,7 +11,6 @@ from typing import Any
 
 from shipyard_api.actions.action import Action, Case, Desk
 from shipyard_api.actions.inputs import teardown_inputs
-from shipyard_api.domain.blast_radius import BlastRadius
 from shipyard_api.domain.deploy_steps.planning import StepPlan, requested_of
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
@@ -42,17 +41,17 @@ from shipyard_api.domain.parameters import (
 )
 from shipyard_api.domain.remedies import bring_in
 from shipyard_api.domain.rollout.policy.budgets import batch_size, domains
-from shipyard_api.domain.rollout.policy.findings import (
+from shipyard_api.domain.rollout.policy.policy import Rule
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
+from shipyard_api.domain.rollout.policy.survey import (
     closed_now,
     policy_not_passed,
     policy_passed,
     smaller_batches,
 )
-from shipyard_api.domain.rollout.policy.policy import Rule
-from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.specification.given import PLACEMENT, labelled
 from shipyard_api.domain.strategy.selectors import select
-from shipyard_api.domain.targets import restricted
+from shipyard_api.domain.targets import BlastRadius, restricted
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 

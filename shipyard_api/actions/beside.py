@@ -22,7 +22,7 @@ from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionRecord
-from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.ports.state.nodes import Straggler
 from shipyard_api.storage.unit_of_work import Transaction
 
 

@@ -10,8 +10,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
-from shipyard_api.domain.teardown.protection import Protection
+from shipyard_api.domain.teardown.etcd_documents import Protection, genesis_hosts, read_etcd_clusters
 from shipyard_api.ports.documents import COMMITS, RenderingFailed, UnknownRevision
 
 

@@ -13,8 +13,7 @@ from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.task_graph.site_plan import SitePlan
-from shipyard_api.ports.cluster import Cluster
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import Cluster, ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.etcd import Etcd

@@ -31,12 +31,12 @@ from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import plan_drain
+from shipyard_api.domain.teardown.etcd_documents import Protection
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
 from shipyard_api.domain.teardown.guards import check_batches, check_drain, check_service, check_together, overridden
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, DESTROY, DRAIN, LEAVE, TEARDOWN, WHOLE, Operation
-from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.ports.provisioner import Wipe
 
 _DRAIN = PhaseOfTeardown(DRAIN, (Operation.DRAIN,))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from shipyard_api.domain.burn_in import BurnIn
-from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
+from shipyard_api.domain.rollout.moves import SERIAL, Mode, OnTimeout
 from shipyard_api.domain.stored import Flat, Number
 from shipyard_api.domain.teardown.limits import TeardownLimits
 

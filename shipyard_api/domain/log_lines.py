@@ -5,6 +5,7 @@ in its line: line breaks and control characters are escaped.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC
 from functools import singledispatch
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened, CasesUnknown
 from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
+from shipyard_api.domain.facts.fact import Fact, JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
@@ -39,6 +40,7 @@ from shipyard_api.domain.facts.teardown import (
     TeardownWaits,
 )
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.specification.given import older_specification
 from shipyard_api.domain.strategy.criteria import Shortfall
 
@@ -325,3 +327,21 @@ def _one_line(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A log line: a constant message, and its fields."""
+
+    message: str
+    fields: JsonObject
+
+
+def headline(fact: Fact) -> Headline | None:
+    """Return the log line of a fact; None for most facts, which only the journal shows."""
+    match fact:
+        case RolloutEnded():
+            return Headline("rollout ended", fact.to_json())
+        case CaseOpened(case):
+            return Headline("case opened", {"case": case.sentence, "command": case.command})
+    return None

@@ -1,10 +1,11 @@
 """Target nodes of an action (contract: shipyard-actions, chapters 3 and 8.1)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shipyard_api.domain.errors import InvalidTargets
+from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.criteria import Criterion, SuccessCriteria
 from shipyard_api.domain.strategy.selectors import Selector
@@ -135,3 +136,28 @@ def _list(written: object) -> Iterable[object]:
     if isinstance(written, list | tuple):
         return written
     raise InvalidTargets()
+
+
+@dataclass(frozen=True, slots=True)
+class BlastRadius:
+    """How many of the site's nodes an action touches, and the share of them that it may touch."""
+
+    touched: int
+    nodes: int
+    most: float
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the action touches more than it may."""
+        return self.touched > self.most * self.nodes
+
+    def finding(self, action: str) -> Finding:
+        """Return the warning about an action that touches too much."""
+        return warning("ShareOfSiteTouched", f"{action} touches {self}.")
+
+    def __str__(self) -> str:
+        share = 100 * self.touched / self.nodes
+        return (
+            f"{self.touched} of the site's {self.nodes} nodes ({share:.0f} %), more than the {100 * self.most:g} % "
+            "that [actions] max_share_touched allows"
+        )

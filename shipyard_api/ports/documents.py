@@ -201,3 +201,20 @@ class WriterLock(Protocol):
         It is released only when its holder releases it or dies: hold it to read and change the configdocs, never
         during a request to a peer.
         """
+
+
+class BrokenTree(Exception):
+    """What the place holds cannot be a design, now and later; the text says why."""
+
+
+class DesignSource(Protocol):
+    """A place with one tree of files at a time, named by its commit. Both methods may raise ``ports.errors``."""
+
+    def head(self) -> str:
+        """Return the commit that the tree has now, cheaply."""
+
+    def tree(self, commit: str) -> Mapping[str, bytes]:
+        """Return the YAML files of a commit by their paths, in order. Raises BrokenTree.
+
+        A commit that is no longer the head raises Unavailable.
+        """

@@ -4,7 +4,7 @@ A wake-up is a statement for the caller's own transaction: state and wake-up are
 need not arrive exactly once: a second or an early one does nothing, and the sweeper replaces a lost one.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -55,3 +55,13 @@ class Wakeup(Protocol):
 
     def heartbeats(self) -> str:
         """Return SQL for the seconds since the last heartbeat of each registered worker."""
+
+
+class JournalNotices(Protocol):
+    """Notices that entries of the journal were committed, for one event loop."""
+
+    def __call__(self, *, every: float) -> AsyncGenerator[None, None]:
+        """Connect, and yield: once connected, after commits, and after ``every`` seconds without one.
+
+        Several commits may share one notice. Raises StoreUnavailable when the connection is lost or cannot be made.
+        """

@@ -15,11 +15,11 @@ from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.programs import launch
-from shipyard_api.storage import migrations, schema
-from shipyard_api.storage.schema_check import check_database, schema_of
+from shipyard_api.storage import schema
+from shipyard_api.storage.schema import check_database, schema_of
 from shipyard_api.storage.unit_of_work import connect
-from shipyard_api.usecases.retention.prune import NOTHING, Pruned, PruneHistory
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.retention import NOTHING, Pruned, PruneHistory
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import design_stores
 from shipyard_api.wiring.settings import Settings, SettingsError, load, share_directory, unknown_variables
 from shipyard_api.wiring.site_files import load_process, load_sites
@@ -220,10 +220,10 @@ def _upgrade(url: str) -> str:
         return f"database is at {applied} of a newer release, which this one works on: nothing to do"
     engine = connect(url, pool_size=1)
     try:
-        migrations.upgrade(engine, directory)
+        schema.upgrade(engine, directory)
     finally:
         engine.dispose()
-    return f"database is at {migrations.head(directory)}"
+    return f"database is at {schema.head(directory)}"
 
 
 def _for_each_site(directory: str, work: Callable[[Settings], str]) -> None:

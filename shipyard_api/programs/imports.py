@@ -16,7 +16,7 @@ from shipyard_api.ports.errors import PeerError
 from shipyard_api.programs import launch
 from shipyard_api.settings.plugins import DESIGN_STORES
 from shipyard_api.settings.types import Address
-from shipyard_api.storage.schema_check import check_database
+from shipyard_api.storage.schema import check_database
 from shipyard_api.usecases.configdocs.import_revisions import (
     ComparedRevision,
     ImportRefused,

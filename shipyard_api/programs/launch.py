@@ -9,7 +9,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.storage.unit_of_work import Store, connect
-from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
+from shipyard_api.usecases.tokens import ApiTokens, TokenFault
 from shipyard_api.wiring.settings import Settings, SettingsError
 from shipyard_api.wiring.site_files import VARIABLE
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 import click
 
 from shipyard_api.adapters.gunicorn.metrics_directory import memory_directory, own_directory
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.observing import logs
 from shipyard_api.programs import launch
 from shipyard_api.wiring import bootstrap, monitoring

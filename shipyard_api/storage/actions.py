@@ -42,15 +42,32 @@ from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.action_filters import filtered
 from shipyard_api.storage.groups import groups_of_action
 from shipyard_api.storage.nodes import Wanted, nodes_of_action
-from shipyard_api.storage.plan_tables import plans
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.rows import SHOWN, action_record, record
-from shipyard_api.storage.running_site_actions import MOVING, on_nodes, on_site
-from shipyard_api.storage.successors import newest_successor
+from shipyard_api.storage.site_actions import MOVING, newest_successor, on_nodes, on_site
+from shipyard_api.storage.site_tables import plans
 from shipyard_api.storage.turns import Turns
+
+
+def filtered(
+    query: "sa.Select[Any]", filters: ActionFilters, after: ActionId | None, *, descending: bool, limit: int | None
+) -> "sa.Select[Any]":
+    """Return the query with the filters applied, in order."""
+    actions = t.actions.c
+    if filters.names:
+        query = query.where(actions.name.in_(list(filters.names)))
+    if filters.states is not None:
+        query = query.where(actions.state.in_([state.value for state in filters.states]))
+    if filters.users:
+        query = query.where(actions.user_name.in_(filters.users))
+    if filters.since is not None:
+        query = query.where(actions.created_at >= filters.since)
+    if after is not None:
+        query = query.where(actions.id < after if descending else actions.id > after)
+    return query.order_by(actions.id.desc() if descending else actions.id).limit(limit)
+
 
 # Any number that no other advisory lock in this database uses.
 _CREATION_LOCK = 0x5317_ACC7

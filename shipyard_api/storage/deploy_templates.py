@@ -14,7 +14,7 @@ from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplat
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.deploy_templates import Page, SortKey, StoredTemplate, TemplateId
-from shipyard_api.storage import template_tables as t
+from shipyard_api.storage import site_tables as t
 
 _OWN, _STEPS = t.deploy_templates.c, t.deploy_template_steps.c
 

@@ -21,7 +21,7 @@ from shipyard_api.ports.documents import NoSecretKey, SecretsLocked
 from shipyard_api.ports.encryption import DecryptionFailed, Encryption
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.addresses import NO_IDLE_LIMIT
-from shipyard_api.storage.outages import outages
+from shipyard_api.storage.connections import outages
 
 _FINGERPRINTS = "fingerprints"
 _EXAMPLES = 20

@@ -20,8 +20,8 @@ from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.history_tables import histories
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
+from shipyard_api.storage.site_tables import histories
 
 LOG = logging.getLogger(__name__)
 

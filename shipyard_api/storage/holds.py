@@ -14,7 +14,7 @@ from shipyard_api.ports.state.holds import NewHold, PlacedHold
 from shipyard_api.storage import hold_rows, journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.hold_rows import hold_from, is_active, on_nodes
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 _MOVING = tuple(state.value for state in RunState if state not in ENDED)
 

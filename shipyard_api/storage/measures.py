@@ -6,15 +6,14 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, RunState
 from shipyard_api.domain.facts.cases import CaseChanged, CaseOpened
+from shipyard_api.domain.histories import Replication
 from shipyard_api.domain.holds import HoldClass
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.replication import Replication
 from shipyard_api.ports.state.measures import Count, HistoryState, QueueHealth, QueueLoad, SiteCounts
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.history_tables import histories
 from shipyard_api.storage.hold_rows import is_active
-from shipyard_api.storage.observation_tables import node_specifications
+from shipyard_api.storage.site_tables import histories, node_specifications
 
 _OPEN = tuple(state.value for state in RunState if state not in ENDED)
 _NONE = sa.literal("")

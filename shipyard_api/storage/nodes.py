@@ -14,7 +14,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory, TeardownHistory
 from shipyard_api.domain.rollout.policy.lateness import Usual
-from shipyard_api.domain.teardown.left_cordons import LeftCordon
+from shipyard_api.domain.teardown.drain import LeftCordon
 from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.ports.state.nodes import (
@@ -32,7 +32,29 @@ from shipyard_api.storage.groups import IN_ORDER
 from shipyard_api.storage.left_cordons import left_cordons
 from shipyard_api.storage.phase_history import phase_history, teardown_history, usual_durations
 from shipyard_api.storage.rows import record
-from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
+
+TORN_DOWN = "teardown"
+"""The reason of a node whose teardown has begun in the action; its earlier status is void."""
+SKIPPED = "skipped"
+"""The reason of a node that the action never touched, because a step before failed."""
+
+
+def worked_on(nodes: Any) -> sa.ColumnElement[bool]:
+    """Return whether the action has worked on the node of the row; ``nodes``: the columns of ``action_nodes``."""
+    return sa.or_(nodes.status != NodeStatus.NOT_STARTED.value, nodes.reason == TORN_DOWN)
+
+
+def removed(nodes: Any) -> sa.ColumnElement[bool]:
+    """Return whether the server of the row is gone from the site: a successful site action took it down.
+
+    A single operation on a node ends well, too, and leaves the server where it is.
+    """
+    actions = t.actions.c
+    ended_well = sa.and_(actions.exclusive, actions.state == RunState.SUCCESS.value)
+    looked_up = sa.select(ended_well).where(actions.id == nodes.action_id).scalar_subquery()
+    # Looked up for the rare torn down node only; an EXISTS would read all actions.
+    return sa.case((nodes.reason == TORN_DOWN, looked_up), else_=sa.false())
+
 
 Row = sa.Row[Any]
 

@@ -9,14 +9,14 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.domain.drift.observations import DownNode, LeftNode, MachineObservation, ObservedMember, TakenDownNode
-from shipyard_api.domain.hardware.features import OfNode, Value
+from shipyard_api.domain.hardware.seen import OfNode, Value
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
-from shipyard_api.ports.state.observations import Unobserved
-from shipyard_api.storage import observation_tables as s
+from shipyard_api.ports.state.nodes import Unobserved
+from shipyard_api.storage import site_tables as s
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.nodes import TORN_DOWN, removed, worked_on
 from shipyard_api.storage.rows import SHOWN, action_record, record
-from shipyard_api.storage.worked_nodes import TORN_DOWN, removed, worked_on
 
 _ENDED = tuple(state.value for state in ENDED)
 _OTHERS = t.actions.alias("other").c  # made once: an alias copies every column of the table

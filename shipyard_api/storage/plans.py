@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.plans.plan import PlanContent, PlanId, Signature, StoredPlan
-from shipyard_api.storage.plan_tables import plans as t
 from shipyard_api.storage.rows import record
+from shipyard_api.storage.site_tables import plans as t
 
 
 class Plans:

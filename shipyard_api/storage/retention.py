@@ -13,11 +13,10 @@ from shipyard_api.domain.holds import HoldId
 from shipyard_api.domain.plans.plan import PlanId
 from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.observation_tables import node_sightings
+from shipyard_api.storage.nodes import worked_on
 from shipyard_api.storage.observations import Observations
-from shipyard_api.storage.plan_tables import plans
+from shipyard_api.storage.site_tables import node_sightings, plans
 from shipyard_api.storage.table_metadata import metadata
-from shipyard_api.storage.worked_nodes import worked_on
 
 # Any number that no other advisory lock in this database uses.
 _RETENTION = 0x5317_DB04

@@ -1,14 +1,18 @@
 """Rows as records, by the names of columns: storage names no field of a record again."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from datetime import datetime
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import sqlalchemy as sa
 
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
+from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.ports.state.turns import Intent
 from shipyard_api.storage import tables as t
 
 # The columns for readers. Inputs can be large, and only the engine reads them.
@@ -51,3 +55,32 @@ def _converter(hint: Any) -> Convert | None:
     if get_origin(hint) is tuple:
         return tuple
     return next((kind for kind in (hint, *get_args(hint)) if isinstance(kind, type) and issubclass(kind, Enum)), None)
+
+
+def intent_from(stored: Mapping[str, Any]) -> Intent:
+    """Return an intent from its stored form."""
+    return Intent(
+        marker=Marker(stored["marker"]),
+        effect=stored["effect"],
+        give_up_at=datetime.fromisoformat(stored["give_up_at"]),
+        intended_at=datetime.fromisoformat(stored["intended_at"]),
+        attempted_at=datetime.fromisoformat(stored["attempted_at"]),
+        attempts=stored["attempts"],
+        repeatable=stored.get("repeatable", False),
+        touches=tuple(NodeName(node) for node in stored.get("touches", ())),
+    )
+
+
+def intent_json(intent: Intent) -> dict[str, Any]:
+    """Return the stored form of an intent."""
+    stored = {
+        "v": 1,
+        "marker": intent.marker,
+        "effect": dict(intent.effect),
+        "give_up_at": intent.give_up_at.isoformat(),
+        "intended_at": intent.intended_at.isoformat(),
+        "attempted_at": intent.attempted_at.isoformat(),
+        "attempts": intent.attempts,
+        **({"touches": list(intent.touches)} if intent.touches else {}),
+    }
+    return stored | ({"repeatable": True} if intent.repeatable else {})

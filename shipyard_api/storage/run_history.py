@@ -21,9 +21,9 @@ from shipyard_api.domain.site_design import stored_strategy
 from shipyard_api.domain.strategy.criteria import Criterion
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.connections import outages
 from shipyard_api.storage.histories import TOPIC
-from shipyard_api.storage.journal_entries import Journal
-from shipyard_api.storage.outages import outages
+from shipyard_api.storage.journal import Journal
 
 FORMAT, VERSION = "shipyard-history", 1
 OBSERVER = "observer"

@@ -3,7 +3,18 @@
 ADR 0034: a newer release's migrations only add to the schema, until one says which programs it no longer serves.
 """
 
-from shipyard_api.ports.state.errors import UnsuitableDatabase
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import psycopg2
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+from shipyard_api.storage.addresses import conninfo, open_connection
+from shipyard_api.storage.connections import outages
 
 OLDEST = "0038"
 """The first schema with every table and column that the code uses."""
@@ -46,3 +57,106 @@ def is_newer(applied: str | None) -> bool:
 def supported() -> str:
     """Return the range of schemas that this release works on."""
     return OLDEST if OLDEST == NEWEST else f"{OLDEST} to {NEWEST}"
+
+
+# A pooler that lends out idle connections lends the one in question first; others may be taken in between.
+_PROBES = 4
+
+
+def check_database(url: str, *, any_schema: bool = False) -> str | None:
+    """Return the schema of the database, None if it has none.
+
+    ``any_schema``: accept a database without a schema or with an older one, which ``db upgrade`` mends.
+
+    Raises UnsuitableDatabase if this release cannot work with the database, StoreUnavailable if it does not answer.
+    """
+    try:
+        with closing(open_connection(url)) as connection:
+            connection.autocommit = True
+            if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+                raise UnsuitableDatabase(
+                    f"the database stores text as {encoding}, and documents need UTF8: create one "
+                    "with `createdb --encoding UTF8 --template template0`"
+                )
+            if connection.info.backend_pid != _server(connection) and _is_shared(connection, url):
+                raise UnsuitableDatabase(
+                    "DATABASE_URL leads to a connection pooler in transaction mode, which breaks locks and "
+                    "notifications: use session mode (PgBouncer: pool_mode = session)"
+                )
+            applied, usable_from = _applied(connection)
+    except psycopg2.OperationalError as error:
+        raise _unavailable(error) from error
+    if not any_schema or is_newer(applied):
+        check(applied, usable_from)
+    return applied
+
+
+def _is_shared(connection: "psycopg2.extensions.connection", url: str) -> bool:
+    """Return whether a pooler gives our server connection to others while we are connected and idle."""
+    ours = _server(connection)
+    with ExitStack() as others:
+        for _ in range(_PROBES):
+            # Not autocommit: each keeps what it was lent.
+            other = others.enter_context(closing(psycopg2.connect(conninfo(url))))
+            if _server(other) == ours or _server(connection) != ours:
+                return True
+    return False
+
+
+def _server(connection: "psycopg2.extensions.connection") -> int:
+    """Return the process id of the server behind the connection; a pooler makes up the one that libpq knows."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (row,) = cursor.fetchall()
+    return int(row[0])
+
+
+def schema_of(url: str) -> tuple[str | None, str | None]:
+    """Return what ``CURRENT`` reads; None: the database has no schema. Raises StoreUnavailable."""
+    try:
+        with closing(open_connection(url)) as connection:
+            return _applied(connection)
+    except psycopg2.OperationalError as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: psycopg2.OperationalError) -> StoreUnavailable:
+    return StoreUnavailable((str(error).strip().splitlines() or ["no answer"])[0])
+
+
+def _applied(connection: "psycopg2.extensions.connection") -> tuple[str | None, str | None]:
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(CURRENT)
+        except psycopg2.errors.UndefinedTable:
+            return None, None
+        return cursor.fetchone() or (None, None)
+
+
+def upgrade(engine: sa.Engine, directory: Path, revision: str = "head") -> None:
+    """Run every migration in ``directory`` up to ``revision`` that was not run yet.
+
+    Safe to repeat and to run concurrently. Raises StoreUnavailable.
+    """
+    config = _config(directory)
+    with outages(), engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def usable_from(scripts: ScriptDirectory) -> str:
+    """Return the oldest schema whose programs work on the newest one: see ``CURRENT``.
+
+    A migration that takes from the schema, or forbids, what such programs may use names a later one: ``usable_from``.
+    """
+    marks = [getattr(script.module, "usable_from", ROLLING_FROM) for script in scripts.walk_revisions()]
+    return max(map(str, marks))
+
+
+def head(directory: Path) -> str | None:
+    """Return the newest migration of this release."""
+    return ScriptDirectory.from_config(_config(directory)).get_current_head()
+
+
+def _config(directory: Path) -> Config:
+    return Config(directory / "alembic.ini")

@@ -16,10 +16,10 @@ from shipyard_api.domain.task_graph.layers import SITE, Cluster, ClusterId, Labe
 from shipyard_api.domain.task_graph.roles import Primaries, choose_primaries
 from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.ports.state.software import SoftwareSite, StoredNode
-from shipyard_api.storage import software_tables as t
+from shipyard_api.storage import site_tables as t
+from shipyard_api.storage.nodes import worked_on
 from shipyard_api.storage.rows import record
 from shipyard_api.storage.tables import action_nodes, actions
-from shipyard_api.storage.worked_nodes import worked_on
 
 FIRST = Release(ReleaseId(1))
 """The release that exists without a row."""

@@ -12,7 +12,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.given import Given
-from shipyard_api.storage.observation_tables import node_specifications
+from shipyard_api.storage.site_tables import node_specifications
 
 
 class Specifications:

@@ -10,10 +10,10 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.jobs import LateResult
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Work
-from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.ports.state.nodes import Straggler
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 
 class Stragglers:

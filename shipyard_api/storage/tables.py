@@ -10,14 +10,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
 from shipyard_api.domain.facts.phases import PhaseStarted
-from shipyard_api.storage import (  # noqa: F401  # of the same schema
-    event_tables,
-    history_tables,
-    observation_tables,
-    plan_tables,
-    software_tables,
-    template_tables,
-)
+from shipyard_api.storage import site_tables  # noqa: F401  # of the same schema
 from shipyard_api.storage.table_metadata import metadata
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"

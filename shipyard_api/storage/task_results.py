@@ -10,10 +10,10 @@ from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
-from shipyard_api.ports.state.task_results import MATRIX_LETTERS, NOT_BEGUN, TaskMatrix, TaskRecord
+from shipyard_api.ports.state.software import MATRIX_LETTERS, NOT_BEGUN, TaskMatrix, TaskRecord
 from shipyard_api.storage import tables
 from shipyard_api.storage.rows import record
-from shipyard_api.storage.software_tables import task_results
+from shipyard_api.storage.site_tables import task_results
 
 
 class TaskResults:

@@ -1,12 +1,15 @@
-"""API tokens. Only the digest of a secret is ever stored."""
+"""API tokens, tickets for event streams and sessions of the page. Only the digest of a secret is ever stored."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 import sqlalchemy as sa
 from ulid import ULID
 
+from shipyard_api.ports.identity import Identity
 from shipyard_api.ports.state.tokens import TokenRecord
+from shipyard_api.storage import site_tables
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.rows import record
 
@@ -64,3 +67,39 @@ class Tokens:
         self._connection.execute(
             t.api_tokens.update().where(_tokens.id == not_recorded.scalar_subquery()).values(last_used_at=sa.func.now())
         )
+
+
+_tickets = site_tables.event_tickets.c
+_TICKET_BY_DIGEST = sa.select(_tickets.identity).where(
+    _tickets.digest == sa.bindparam("secret"), _tickets.expires_at > sa.func.now()
+)
+
+
+class Tickets:
+    """Tickets, by the hash of their secret; valid by the clock of the database."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def create(self, digest: bytes, identity: Identity, *, seconds: float) -> None:
+        """Store a ticket that is valid for ``seconds``, and delete expired ones."""
+        # Another transaction is deleting a locked row.
+        expired = sa.select(_tickets.digest).where(_tickets.expires_at < sa.func.now())
+        locked = expired.with_for_update(skip_locked=True)
+        self._connection.execute(site_tables.event_tickets.delete().where(_tickets.digest.in_(locked)))
+        self._connection.execute(
+            site_tables.event_tickets.insert().values(
+                digest=digest,
+                identity={**asdict(identity), "roles": sorted(identity.roles)},
+                expires_at=sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds),
+            )
+        )
+
+    def delete(self, digest: bytes) -> None:
+        """Delete the ticket with this digest, if there is one."""
+        self._connection.execute(site_tables.event_tickets.delete().where(_tickets.digest == digest))
+
+    def by_digest(self, digest: bytes) -> Identity | None:
+        """Return the caller to whom the valid ticket with this digest was issued."""
+        stored = self._connection.execute(_TICKET_BY_DIGEST, {"secret": digest}).scalar_one_or_none()
+        return Identity(**{**stored, "roles": frozenset(stored["roles"])}) if stored else None

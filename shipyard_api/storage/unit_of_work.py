@@ -18,22 +18,21 @@ from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import histories, schema
 from shipyard_api.storage.actions import SERVER, Actions
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, open_connection
+from shipyard_api.storage.connections import outages
 from shipyard_api.storage.deploy_templates import DeployTemplates
 from shipyard_api.storage.holds import Holds
 from shipyard_api.storage.items import Items
-from shipyard_api.storage.journal_entries import Journal
+from shipyard_api.storage.journal import Journal
 from shipyard_api.storage.measures import Measures
 from shipyard_api.storage.nodes import Nodes
 from shipyard_api.storage.observations import Observations
-from shipyard_api.storage.outages import outages
 from shipyard_api.storage.plans import Plans
 from shipyard_api.storage.retention import Retention
 from shipyard_api.storage.software import Software
 from shipyard_api.storage.specifications import Specifications
 from shipyard_api.storage.stragglers import Stragglers
 from shipyard_api.storage.task_results import TaskResults
-from shipyard_api.storage.tickets import Tickets
-from shipyard_api.storage.tokens import Tokens
+from shipyard_api.storage.tokens import Tickets, Tokens
 from shipyard_api.storage.turns import Turns
 from shipyard_api.storage.webhooks import Webhooks
 from shipyard_api.storage.write_limits import WriteLimits

@@ -5,8 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from shipyard_api.ports.state.webhooks import WebhookClaim
-from shipyard_api.storage import event_tables as t
+from shipyard_api.ports.state.journal import WebhookClaim
+from shipyard_api.storage import site_tables as t
 
 
 class Webhooks:

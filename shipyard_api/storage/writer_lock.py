@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 
 from shipyard_api.ports.documents import LockHeld
-from shipyard_api.storage.outages import outages
+from shipyard_api.storage.connections import outages
 
 # Any number that no other advisory lock in this database uses.
 _WRITERS = 0x5317_C0D0

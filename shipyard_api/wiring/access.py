@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from shipyard_api.adapters.identity import IdentityKind
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities
-from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import keystone_identities, oidc_identities
 from shipyard_api.wiring.settings import Settings, SettingsError
 
@@ -41,7 +41,7 @@ def _api_tokens(settings: Settings, store: Store) -> TokenIdentities:
 
 def policy(settings: Settings) -> Policy:
     """Return the policy. Raises SettingsError for an invalid policy file."""
-    from shipyard_api.adapters.oslo_policy.options import USUAL_FILE
+    from shipyard_api.adapters.oslo_policy import USUAL_FILE
     from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
 
     try:

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.cases import FindCases
-from shipyard_api.adapters.identity.options import IdentityKind
+from shipyard_api.adapters.identity import IdentityKind
 from shipyard_api.domain.actions import NODE_OPERATION
 from shipyard_api.observing import logs
 from shipyard_api.settings.plugins import ASSIGNMENTS
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
-from shipyard_api.storage.connection_bound import ConnectionBound
+from shipyard_api.storage.connections import ConnectionBound
 from shipyard_api.storage.rivals import avoid_old_primary, check_old_primary
-from shipyard_api.storage.schema_check import check_database
+from shipyard_api.storage.schema import check_database
 from shipyard_api.usecases.drift.observe import ObserveNodes
+from shipyard_api.usecases.health import WatchReplication
 from shipyard_api.usecases.holds.health import PollHealth, ReportHealth
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.holds.windows import PlaceWindowHolds
-from shipyard_api.usecases.replication import WatchReplication
-from shipyard_api.usecases.retention.prune import PruneHistory
-from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.usecases.retention import PruneHistory
+from shipyard_api.usecases.stragglers import WatchStragglers
 from shipyard_api.wiring import (
     access,
     design_stores,
@@ -81,8 +81,8 @@ def api(
 
     ``site``: its name in a process that serves many. ``bound``: as of ``parts.build``.
     """
-    from shipyard_api.adapters.identity.tickets import TicketIdentities
-    from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
+    from shipyard_api.adapters.identity.tokens import TicketIdentities
+    from shipyard_api.adapters.postgres_listen import PostgresNotices
     from shipyard_api.api.airship.app import Collaborators, dialect
     from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.dashboard.app import PREFIX, Dashboard
@@ -94,7 +94,7 @@ def api(
     from shipyard_api.api.mount import Mount
     from shipyard_api.api.oidc import resources as oidc
     from shipyard_api.usecases.actions.design_changes import changes_of_site
-    from shipyard_api.usecases.callers.limit_writes import LimitWrites
+    from shipyard_api.usecases.callers import LimitWrites
     from shipyard_api.usecases.configdocs.versions import committed_revision
     from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
     from shipyard_api.usecases.drift.find import FindDrift
@@ -103,7 +103,7 @@ def api(
     from shipyard_api.usecases.node_operations import build as node_operations
     from shipyard_api.usecases.nodes.adopt import AdoptNodes
     from shipyard_api.usecases.software import build as software
-    from shipyard_api.usecases.tokens.tickets import EventTickets
+    from shipyard_api.usecases.tokens import EventTickets
     from shipyard_api.wiring import monitoring, site_use_cases
 
     monitoring.trace("api", settings.traces)

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shipyard_api.adapters.kubernetes.options import KubernetesOptions
+from shipyard_api.adapters.kubernetes import KubernetesOptions
 from shipyard_api.wiring.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.kubernetes.access import Access
-    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+    from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 
 
 def cluster(settings: Settings) -> "KubernetesCluster | None":
@@ -26,7 +26,7 @@ def cluster(settings: Settings) -> "KubernetesCluster | None":
         return None
     # Imported late: only programs that reach Kubernetes need it.
     from shipyard_api.adapters.kubernetes.client import KubernetesClient
-    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+    from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 
     try:
         client = KubernetesClient(

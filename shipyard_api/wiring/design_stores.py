@@ -11,8 +11,7 @@ from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import SchemaCheck
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.settings.plugins import DESIGN_STORES
-from shipyard_api.storage.design_import import RevisionImport
-from shipyard_api.storage.designs import SqlDesigns
+from shipyard_api.storage.designs import RevisionImport, SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.wiring import peer_tokens

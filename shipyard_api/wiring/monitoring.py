@@ -6,14 +6,14 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from importlib import import_module
 
-from shipyard_api.adapters.opentelemetry.options import TraceOptions
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.opentelemetry import TraceOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.http import clock_ahead
 from shipyard_api.observing.telemetry import observe_with
 from shipyard_api.ports.metrics import Exposition, Queries
 from shipyard_api.settings.plugins import DESIGN_STORES
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.clock_skew import ClockSkew, Reading
+from shipyard_api.usecases.health import ClockSkew, Reading
 from shipyard_api.wiring import provisioners
 from shipyard_api.wiring.settings import Settings, SettingsError
 
@@ -24,8 +24,7 @@ def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]], site: s
     ``site``: its name in a process that serves many, whose metrics have it as a label; samples of other sites are left
     out.
     """
-    from shipyard_api.adapters.prometheus.activities import activity_metrics
-    from shipyard_api.adapters.prometheus.exposition import PrometheusText
+    from shipyard_api.adapters.prometheus.exposition import PrometheusText, activity_metrics
     from shipyard_api.adapters.prometheus.site import SiteCollector
 
     activities = activity_metrics(by_site=bool(site))
@@ -102,7 +101,7 @@ def observe_worker(options: WorkerOptions, site: str) -> None:
     """Measure what the worker of a site does, for the status port of the pool that it belongs to."""
     if not options.status_port:
         return
-    from shipyard_api.adapters.prometheus.activities import activity_metrics, keep_values_as
+    from shipyard_api.adapters.prometheus.exposition import activity_metrics, keep_values_as
 
     keep_values_as(site)
     observe_with(activity_metrics(by_site=True).observe)
@@ -118,9 +117,8 @@ def status_port(options: WorkerOptions, heartbeat_age: Callable[[], float | None
         yield
         return
     # Imported late: a worker without the port needs none of it.
-    from shipyard_api.adapters.prometheus.activities import activity_metrics
-    from shipyard_api.adapters.prometheus.exposition import PrometheusText
-    from shipyard_api.adapters.status_port.server import served
+    from shipyard_api.adapters.prometheus.exposition import PrometheusText, activity_metrics
+    from shipyard_api.adapters.status_port import served
 
     activities, started = activity_metrics(), time.monotonic()
     observe_with(activities.observe)

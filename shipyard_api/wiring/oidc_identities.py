@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from shipyard_api.ports.identity import Identities
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.sessions import Sessions
+from shipyard_api.usecases.tokens import Sessions
 from shipyard_api.wiring.settings import Settings, SettingsError
 
 if TYPE_CHECKING:

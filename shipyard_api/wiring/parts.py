@@ -17,18 +17,17 @@ from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.version_rule import VersionRule
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.addresses import check_address, open_connection
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.connection_bound import ConnectionBound
-from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
+from shipyard_api.storage.connections import ConnectionBound, ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.actions.phase_history import measured, usual_durations
+from shipyard_api.usecases.actions.forecast import measured, usual_durations
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.wiring import (
     clusters,
@@ -43,7 +42,7 @@ from shipyard_api.wiring.settings import Settings, SettingsError, Severity, shar
 from shipyard_api.workflow.definition import Definition
 
 if TYPE_CHECKING:
-    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+    from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 
 # How old the committed design may be that lists of nodes are compared with, if a peer keeps it.
 _DESIGN_SECONDS = 10.0

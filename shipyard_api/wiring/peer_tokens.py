@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.ports.provisioner_plugin import CatalogTokens, PeerTokens
 from shipyard_api.settings.plugins import PROVISIONERS
 from shipyard_api.settings.types import PeerAuth

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
-from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.drydock import DrydockOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.http import segment
 from shipyard_api.ports.links import Links

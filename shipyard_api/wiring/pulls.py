@@ -14,9 +14,8 @@ def pull(built: parts.Parts) -> Sequence[Callable[[], object]]:
         return ()
     from shipyard_api.adapters.git.repository import GitRepository
     from shipyard_api.api.airship.plans import plan_entity
-    from shipyard_api.usecases.callers.caller import Caller
-    from shipyard_api.usecases.pulls.deploy import DeployPulled
-    from shipyard_api.usecases.pulls.pull import PullDesign
+    from shipyard_api.usecases.callers import Caller
+    from shipyard_api.usecases.pulls import DeployPulled, PullDesign
     from shipyard_api.wiring import site_use_cases
     from shipyard_api.yaml_stream import YamlFault, read_documents
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shipyard_api.actions.site_checks import RemoteAccess
-from shipyard_api.adapters.ssh.options import jump_host
+from shipyard_api.adapters.ssh import jump_host
 from shipyard_api.domain import addressing
 from shipyard_api.domain.documents import Document, Rendering
 from shipyard_api.domain.findings import Finding, error, warning

@@ -16,19 +16,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from shipyard_api.adapters.encryption.options import EncryptionOptions
-from shipyard_api.adapters.git.options import GitOptions, Repository
-from shipyard_api.adapters.identity.options import IdentityOptions
-from shipyard_api.adapters.keystone.options import KeystoneOptions
-from shipyard_api.adapters.kubernetes.options import KubernetesOptions
-from shipyard_api.adapters.oidc.options import OidcOptions
-from shipyard_api.adapters.opentelemetry.options import TraceOptions
-from shipyard_api.adapters.oslo_policy.options import PolicyOptions
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
-from shipyard_api.adapters.promenade.options import PromenadeOptions
-from shipyard_api.adapters.prometheus.options import PrometheusOptions
-from shipyard_api.adapters.ssh.options import SshOptions
-from shipyard_api.adapters.webhooks.options import WebhookOptions
+from shipyard_api.adapters.encryption import EncryptionOptions
+from shipyard_api.adapters.git import GitOptions, Repository
+from shipyard_api.adapters.identity import IdentityOptions
+from shipyard_api.adapters.keystone import KeystoneOptions
+from shipyard_api.adapters.kubernetes import KubernetesOptions
+from shipyard_api.adapters.oidc import OidcOptions
+from shipyard_api.adapters.opentelemetry import TraceOptions
+from shipyard_api.adapters.oslo_policy import PolicyOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
+from shipyard_api.adapters.promenade import PromenadeOptions
+from shipyard_api.adapters.prometheus import PrometheusOptions
+from shipyard_api.adapters.ssh import SshOptions
+from shipyard_api.adapters.webhooks import WebhookOptions
 from shipyard_api.ports.design_store_plugin import DesignStorePlugin
 from shipyard_api.settings.plugins import (
     DESIGN_STORES,

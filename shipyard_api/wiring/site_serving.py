@@ -5,7 +5,7 @@ from functools import partial
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.http.limits import Application
 from shipyard_api.api.sites import Site, Sites, UnusableSite
-from shipyard_api.storage.connection_bound import ConnectionBound
+from shipyard_api.storage.connections import ConnectionBound
 from shipyard_api.wiring import bootstrap, monitoring
 from shipyard_api.wiring.settings import Settings, SettingsError, share_directory
 from shipyard_api.wiring.site_files import load_sites

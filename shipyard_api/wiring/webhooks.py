@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from shipyard_api.adapters.webhooks.options import Target
+from shipyard_api.adapters.webhooks import Target
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring.settings import Settings, SettingsError
 
@@ -21,7 +21,7 @@ def deliveries(settings: Settings, store: Store, worker: str) -> Sequence[Callab
     if not (receivers := targets(settings)):
         return ()
     from shipyard_api.adapters.webhooks.receiver import WebhookReceiver
-    from shipyard_api.usecases.webhooks.deliver import DeliverEvents, deliver_for_ever
+    from shipyard_api.usecases.webhooks import DeliverEvents, deliver_for_ever
 
     seconds = settings.webhooks.timeout_seconds
     return [

@@ -31,8 +31,8 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.phases import PhaseStarted
-from shipyard_api.domain.headlines import headline
 from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.log_lines import headline
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.waiting import Awaited, of_doubt
 from shipyard_api.observing.telemetry import SUCCESS, Kind, observed

@@ -19,7 +19,7 @@ from shipyard_api.observing.request_context import RequestContext
 from shipyard_api.observing.telemetry import Kind
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
-from shipyard_api.ports.state.items import ItemClaim
+from shipyard_api.ports.state.turns import ItemClaim
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt, Attempts, ends
 from shipyard_api.workflow.observation import observed_turn

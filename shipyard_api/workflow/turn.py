@@ -20,8 +20,7 @@ from shipyard_api.observing.request_context import RequestContext
 from shipyard_api.observing.telemetry import Kind
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
-from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.turns import Claim
+from shipyard_api.ports.state.turns import Claim, ItemClaim
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, ends, log_facts
 from shipyard_api.workflow.bulkhead import Bulkhead

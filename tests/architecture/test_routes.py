@@ -11,7 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from shipyard_api.actions.catalog import ACTIONS
-from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.drydock import DrydockOptions
 from shipyard_api.api import sites
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.airship.holds import FORCE_RULE, POLICY_RULE

@@ -8,7 +8,7 @@ ROOMS = ("domain", "workflow", "actions", "usecases", "storage")
 NOT_OF_ACTIONS = {
     "storage/clock.py": "says by how much the two clocks differ",
     "storage/run_history.py": "dates what an observer failed to read",
-    "usecases/tokens/manage.py": "a token expires by the clock of the host that checks it",
+    "usecases/tokens.py": "a token expires by the clock of the host that checks it",
 }
 _HOST = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today"), ("time", "time")}
 

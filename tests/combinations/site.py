@@ -16,12 +16,12 @@ import yaml
 from falcon.testing import Result
 
 from shipyard_api.actions.site_checks import RemoteAccess
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
-from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.deckhand import DeckhandOptions
+from shipyard_api.adapters.drydock import DrydockOptions
+from shipyard_api.adapters.encryption import EncryptionOptions
 from shipyard_api.adapters.encryption.fernet import new_key
-from shipyard_api.adapters.encryption.options import EncryptionOptions
-from shipyard_api.adapters.kubernetes.options import KubernetesOptions
-from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.adapters.kubernetes import KubernetesOptions
+from shipyard_api.adapters.promenade import PromenadeOptions
 from shipyard_api.domain.actions import ENDED, ActionId, Control, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.hardware.expected import SCHEMA as EXPECTED_HARDWARE
@@ -31,10 +31,10 @@ from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.programs import launch
 from shipyard_api.settings.plugins import EMBEDDED, DesignStoreName
 from shipyard_api.settings.types import Count, HeaderSecret, Secret
-from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
+from shipyard_api.storage.connections import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
-from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.usecases.stragglers import WatchStragglers
 from shipyard_api.wiring import bootstrap, parts
 from shipyard_api.wiring.settings import ApiOptions, DatabaseOptions, DesignStoreOptions, Settings, load
 from shipyard_api.workflow.turn import Engine

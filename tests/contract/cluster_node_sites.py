@@ -21,7 +21,7 @@ from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, plan_drain
-from shipyard_api.ports.cluster_nodes import NodeLook
+from shipyard_api.ports.cluster import NodeLook
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
 from tests.contract.cluster_sites import REAL, with_authority
 from tests.waiting import PATIENCE, until

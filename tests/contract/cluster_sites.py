@@ -22,7 +22,7 @@ from lightkube.types import PatchType
 
 from shipyard_api.adapters.kubernetes.access import Access, Address, Kubeconfig
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Cluster

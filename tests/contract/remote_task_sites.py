@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.adapters.ssh import JumpHost
 from shipyard_api.adapters.ssh.login import Access
-from shipyard_api.adapters.ssh.options import JumpHost
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks

@@ -1,4 +1,4 @@
-"""What every cluster promises a teardown, asked of each one (ports/cluster_nodes.py); the test plays the kubelets."""
+"""What every cluster promises a teardown, asked of each one (ports/cluster.py); the test plays the kubelets."""
 
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ from shipyard_api.domain.teardown.drain_plan import Loss, PodClass
 from shipyard_api.domain.teardown.kubelet import Ready
 from shipyard_api.domain.teardown.labels import to_clear
 from shipyard_api.domain.teardown.pods import Controller
-from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, EvictionOutcome, KubeletStopper, NodeDeletion
+from shipyard_api.ports.cluster import ClusterNode, Eviction, EvictionOutcome, KubeletStopper, NodeDeletion
 from tests.contract.cluster_node_sites import RBAC, SITES, STOPPER, NodeSite, manifests
 from tests.waiting import until
 

@@ -11,7 +11,7 @@ import yaml
 
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable

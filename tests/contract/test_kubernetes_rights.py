@@ -5,9 +5,8 @@ from itertools import product
 from pathlib import Path
 
 from shipyard_api.adapters.kubernetes.access import Address
-from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.adapters.kubernetes.rights import Right, needed_right
+from shipyard_api.adapters.kubernetes.client import KubernetesClient, Right, needed_right
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
 from tests.contract.cluster_node_sites import RBAC, STOPPER, NodeSite, manifests, session
 

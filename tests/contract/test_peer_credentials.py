@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.drydock import DrydockOptions
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Marker, Operation, Work

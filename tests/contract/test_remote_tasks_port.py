@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.ssh import payload
-from shipyard_api.adapters.ssh.options import JumpHost
+from shipyard_api.adapters.ssh import JumpHost, supervisor
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import NodeFiles
@@ -191,7 +190,7 @@ def test_nothing_of_a_task_stays_readable_on_its_node(real: Site, marker: Marker
     run(real, marker, RemoteTask("true"))
     tasks = real.servers[real.hosts[0].name].tasks
     assert stat.S_IMODE(tasks.stat().st_mode) == 0o700
-    directory = tasks / payload.directory_name(marker)
+    directory = tasks / supervisor.directory_name(marker)
     assert sorted(one.name for one in directory.iterdir()) == ["attempt", "end", "head", "run", "tail", "total"]
 
 
@@ -238,11 +237,11 @@ def test_stop_ends_a_task_with_its_children(real: Site, marker: Marker) -> None:
 def test_a_task_whose_supervisor_was_killed_is_lost(real: Site, marker: Marker) -> None:
     task, host = RemoteTask("exec sleep 4322"), real.hosts[0]
     real.tasks.start(marker, task, [host])
-    directory = real.servers[host.name].tasks / payload.directory_name(marker)
+    directory = real.servers[host.name].tasks / supervisor.directory_name(marker)
     while not (directory / "attempt").exists():
         time.sleep(0.01)
-    supervisor, attempt = ((directory / name).read_text().split()[2] for name in ("run", "attempt"))
-    os.kill(int(supervisor), signal.SIGKILL)
+    watcher, attempt = ((directory / name).read_text().split()[2] for name in ("run", "attempt"))
+    os.kill(int(watcher), signal.SIGKILL)
     found = until_ended(real, marker, task, host)
     assert (found.state, found.detail) == (RemoteState.LOST, "its supervisor on the node was killed while it ran")
     assert real.tasks.start(marker, task, [host])[host.name].state is RemoteState.LOST

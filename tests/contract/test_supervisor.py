@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api.adapters.ssh import payload
-from shipyard_api.adapters.ssh.report import NO_SPACE, ReportError, parse, result
+from shipyard_api.adapters.ssh import supervisor
+from shipyard_api.adapters.ssh.supervisor import NO_SPACE, ReportError, parse, result
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, RemoteFile, RemoteResult, RemoteState, RemoteTask
 from tests.sshd import end_processes
 from tests.waiting import until
 
 M = Marker("m")
-SCRIPT = payload.SCRIPT.decode()
+SCRIPT = supervisor.SCRIPT.decode()
 
 # Functions of a start, in the connection and detached.
 CONNECTED, DETACHED = ("home", "stage", "launch", "start"), ("claim", "run", "supervise", "attempt")
@@ -39,18 +39,18 @@ class Node:
 
     @property
     def state(self) -> Path:
-        return self.tasks / payload.directory_name(M)
+        return self.tasks / supervisor.directory_name(M)
 
     def start(self, task: RemoteTask | None = None, script: str = SCRIPT) -> RemoteResult | None:
-        return self._call(payload.start(M, task or self.task, 1000), task or self.task, script)
+        return self._call(supervisor.start(M, task or self.task, 1000), task or self.task, script)
 
     def look(self, task: RemoteTask | None = None) -> RemoteResult:
-        found = self._call(payload.call("look", M, 1000), task or self.task, SCRIPT)
+        found = self._call(supervisor.call("look", M, 1000), task or self.task, SCRIPT)
         assert found is not None
         return found
 
     def stop(self) -> RemoteResult:
-        found = self._call(payload.call("stop", M, 1000), self.task, SCRIPT)
+        found = self._call(supervisor.call("stop", M, 1000), self.task, SCRIPT)
         assert found is not None
         return found
 
@@ -75,11 +75,11 @@ class Node:
         command, data = call
         text = script.encode()
         command = command.replace("/bin/sh", self.shell).replace(
-            f"head -c {len(payload.SCRIPT)}", f"head -c {len(text)}"
+            f"head -c {len(supervisor.SCRIPT)}", f"head -c {len(text)}"
         )
         return subprocess.run(
             [*self.inside, "/bin/sh", "-c", command],
-            input=text + data.removeprefix(payload.SCRIPT),
+            input=text + data.removeprefix(supervisor.SCRIPT),
             capture_output=True,
             check=False,
             env=self._environment(),
@@ -141,7 +141,7 @@ def test_a_task_whose_output_fills_the_disk_keeps_its_exit_status(small: Node) -
 
 def test_a_task_is_not_started_without_space_and_ends_well_once_it_was(small: Node) -> None:
     fill(small)
-    refused = small.ssh(payload.start(M, small.task, 1000))
+    refused = small.ssh(supervisor.start(M, small.task, 1000))
     assert (refused.returncode, refused.stdout.decode()) == (NO_SPACE, f"{small.state}\n")
     assert small.look().state is RemoteState.UNKNOWN
 
@@ -219,7 +219,7 @@ def test_a_stop_and_a_start_at_the_same_time_agree(tmp_path: Path) -> None:
 
 def test_a_task_that_arrives_in_part_is_not_started(node: Node) -> None:
     task = RemoteTask(None, (RemoteFile("/nowhere", b"x" * 100_000),))
-    command, data = payload.start(M, task, 1000)
+    command, data = supervisor.start(M, task, 1000)
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         input=data[:-1],
@@ -280,7 +280,7 @@ def test_records_of_garbage_are_a_state_or_a_refusal(tmp_path: Path) -> None:
         (node.state / "run").write_text("supervisor x 1 1")
         (node.state / "end").write_text("exit 0 1 1.00 2.00")
         (node.state / name).write_bytes(content)
-        found = node._call(payload.call("look", M, 1000), node.task, SCRIPT)
+        found = node._call(supervisor.call("look", M, 1000), node.task, SCRIPT)
         assert found is None or found.state in (*ENDED_REMOTE, RemoteState.UNKNOWN), (name, content)
 
 

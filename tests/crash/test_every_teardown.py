@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.labels import Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
 from tests.databases import empty
 from tests.fakes.provisioner import Breakage

@@ -28,8 +28,8 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.storage import tables
 from shipyard_api.storage.run_history import Entry
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.usecases.callers import Caller
+from shipyard_api.usecases.stragglers import WatchStragglers
 from tests import run_histories
 from tests.crash.judge import Judge, unwatched
 from tests.crash.random_plans import Plan, plan_of

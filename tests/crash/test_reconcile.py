@@ -11,7 +11,7 @@ from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
 from shipyard_api.usecases.actions.reconcile import ReconcileAction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from tests.factories import group_entry
 from tests.redeploy_world import RedeployWorld
 from tests.simulated_peers import PEERS, scenario

@@ -14,7 +14,7 @@ import yaml
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain import deployment_configuration
-from shipyard_api.domain.deploy_steps import documents as node_traits
+from shipyard_api.domain.deploy_steps import traits as node_traits
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.drift import firmware
 from shipyard_api.domain.findings import errors

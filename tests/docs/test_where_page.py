@@ -17,7 +17,6 @@ QUALIFIED = {
     ("Etcd", "domain"),
     ("Etcd", "usecases"),
     ("Expected hardware", "cli"),
-    ("Lost histories", "usecases"),
     ("OpenID Connect", "wiring"),
     ("Pulled designs", "actions"),
     ("Rollout policy", "adapters"),

@@ -13,10 +13,9 @@ from typing import TypeVar
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.kubelet import Ready
-from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
-from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE
+from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE, NodeFit, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodUid
-from shipyard_api.ports.cluster_nodes import (
+from shipyard_api.ports.cluster import (
     ClusterNode,
     Eviction,
     EvictionOutcome,

@@ -23,14 +23,14 @@ from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.version_rule import VersionRule
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Capabilities, Operation
-from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.ports.state.nodes import Straggler
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
-from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.usecases.callers import Caller
+from shipyard_api.usecases.stragglers import WatchStragglers
 from shipyard_api.workflow.attempts import Again
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.provisioner import Fate

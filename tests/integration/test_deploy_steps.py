@@ -20,8 +20,8 @@ from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
-from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.usecases.callers import Caller
+from shipyard_api.usecases.stragglers import WatchStragglers
 from tests.crash.calm import TRAITS
 from tests.world import MIRROR, STEPS, Checkpoints, World
 

@@ -14,7 +14,7 @@ import pytest
 
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName

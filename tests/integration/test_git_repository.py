@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.git.options import Directory, GitOptions, Reference
-from shipyard_api.adapters.git.options import Repository as Address
+from shipyard_api.adapters.git import Directory, GitOptions, Reference
+from shipyard_api.adapters.git import Repository as Address
 from shipyard_api.adapters.git.repository import GitRepository
-from shipyard_api.ports.design_source import BrokenTree
+from shipyard_api.ports.documents import BrokenTree
 from shipyard_api.ports.errors import Unavailable
 from tests.git_repository import Repository
 

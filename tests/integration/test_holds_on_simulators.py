@@ -8,7 +8,7 @@ from itertools import cycle
 
 import pytest
 
-from shipyard_api.adapters.ironic.options import Unhealthy
+from shipyard_api.adapters.ironic import Unhealthy
 from shipyard_api.adapters.ironic.plugin import SHARED_SECONDS
 from shipyard_api.domain.actions import RunState
 from shipyard_api.usecases.holds.health import PollHealth, ReportHealth

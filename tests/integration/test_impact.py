@@ -20,7 +20,7 @@ from shipyard_api.domain.documents import BAREMETAL_NODE
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.impact import Impact
 from shipyard_api.domain.specification.kinds import KINDS, Aspect
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.nodes.adopt import AdoptNodes
 from tests.random_changes import (
     CHANGES_OF,

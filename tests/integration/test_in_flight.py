@@ -15,9 +15,9 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.notes import notes
 from shipyard_api.ports.errors import Refused
-from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.ports.state.nodes import Straggler
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from tests.factories import group_entry
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.provisioner import Breakage

@@ -14,9 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.domain.actions import ActionName, RunState
-from shipyard_api.domain.deploy_steps.documents import SCHEMA
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, TemplateStep
-from shipyard_api.domain.deploy_steps.traits import TraitName
+from shipyard_api.domain.deploy_steps.traits import SCHEMA, TraitName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.facts.nodes import NodesLeft
@@ -26,17 +25,16 @@ from shipyard_api.domain.specification.given import ALL_STEPS, older_specificati
 from shipyard_api.domain.specification.impact import Impact, NodeImpact
 from shipyard_api.domain.specification.kinds import Aspect
 from shipyard_api.ports.state.deploy_templates import TemplateId
-from shipyard_api.storage.observation_tables import node_specifications
+from shipyard_api.storage.site_tables import node_specifications
 from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes
 from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.plan_content import classes
 from shipyard_api.usecases.actions.report import Places, ReportAction
 from shipyard_api.usecases.actions.way_back import way_back
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
-from shipyard_api.usecases.nodes.adopt import AdoptNodes
-from shipyard_api.usecases.nodes.compare import CompareNodes
+from shipyard_api.usecases.nodes.adopt import AdoptNodes, CompareNodes
 from shipyard_api.usecases.nodes.list import ListNodes
 from tests.conftest import ROOT
 from tests.daily import peers

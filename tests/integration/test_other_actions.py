@@ -13,7 +13,7 @@ from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from tests.integration.test_deploy_site import PREFLIGHT, TAG, run, state, tags
 from tests.world import Checkpoints, World
 

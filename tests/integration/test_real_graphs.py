@@ -19,8 +19,8 @@ import pytest
 import yaml
 
 from shipyard_api.adapters.ssh.login import Access
-from shipyard_api.adapters.ssh.payload import directory_name
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
+from shipyard_api.adapters.ssh.supervisor import directory_name
 from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.graph import TaskGraph

@@ -15,8 +15,8 @@ import requests
 
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.adapters.keystone.client import KeystoneClient
-from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.keystone.tokens import Tokens
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import Refused

@@ -9,7 +9,7 @@ import pytest
 
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_api.domain.actions import ActionName, Control, RunState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import InvalidParameters, NothingRelabels

@@ -11,7 +11,7 @@ from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.holds import HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import EtcdMember, MemberId, MemberState
-from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.labels import Operator, Requirement
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.ports.provisioner import Operation

@@ -16,7 +16,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.skipped_actions import FindSkippedActions
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 from tests.fan_out import STEP, FanOut, ItemWorld, SampleItem

@@ -23,7 +23,7 @@ from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.usecases.actions.approve import ApproveAction
 from shipyard_api.usecases.actions.overview import OverviewAction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.configdocs.versions import committed_revision
 from tests.combinations.model import OPTIONS
 from tests.combinations.site import Site

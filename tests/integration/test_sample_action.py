@@ -25,8 +25,8 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import FORCED, TARGETS, Parameter, Parameters
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.list import ListActions, ListQuery
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.actions.describe import ListActions, ListQuery
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.workflow.step import AnyStep
 from tests import world as worlds_of
 from tests.conftest import ROOT

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 from procrastinate.jobs import Status
 
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.slots import Slots
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ActionId

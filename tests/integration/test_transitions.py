@@ -11,7 +11,7 @@ from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from tests import transitions
 from tests.fakes.provisioner import Fate
 from tests.world import Checkpoints, World

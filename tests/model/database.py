@@ -25,7 +25,7 @@ from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent
-from shipyard_api.storage.intents import intent_from, intent_json
+from shipyard_api.storage.rows import intent_from, intent_json
 from tests.model.symmetry import Folds, folds
 
 ACTION = ActionId("01ARZ3NDEKTSV4RRFFQ69G5FA0")

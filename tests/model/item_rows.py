@@ -14,9 +14,8 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
-from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.turns import Claim, Intent, stopped_by
-from shipyard_api.storage.intents import intent_from, intent_json
+from shipyard_api.ports.state.turns import Claim, Intent, ItemClaim, stopped_by
+from shipyard_api.storage.rows import intent_from, intent_json
 from tests.model.database import STEP, Item, Rows, intent_key, stored
 
 

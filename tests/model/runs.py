@@ -16,7 +16,7 @@ from shipyard_api.ports.provisioner import JobId, Marker, Operation
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.step import AnyStep
 from tests.model.database import BEGAN, NAME, Database, Past, action_id, changed, stored

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.moves import SERIAL, Mode, Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy

@@ -11,7 +11,7 @@ from shipyard_api.domain.rollout.assumptions import PhaseAssumption
 from shipyard_api.domain.rollout.forecast import draw_nodes, succeeding
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, Progress
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.moves import SERIAL, Mode
 from shipyard_api.domain.rollout.rehearsal import rehearse
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from tests.property.sites import NODES, Site, modes, sites, some

@@ -13,8 +13,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.enforcing import blocked, enforce
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.moves import Mode, Move, Outcome
 from shipyard_api.domain.rollout.policy.gates import Answer
 from shipyard_api.domain.rollout.policy.pacing import Pace, Progress
 from shipyard_api.domain.rollout.policy.policy import Policy

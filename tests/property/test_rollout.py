@@ -9,8 +9,7 @@ from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.moves import SERIAL, Mode, Move
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName

@@ -17,8 +17,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory, assume
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.moves import SERIAL, Mode, Move, Outcome
 from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import shortfalls

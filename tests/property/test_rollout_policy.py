@@ -19,8 +19,7 @@ from shipyard_api.domain.rollout.assumptions import PhaseAssumption
 from shipyard_api.domain.rollout.enforcing import blocked, enforce
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.moves import Mode, Move
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.pacing import Pace

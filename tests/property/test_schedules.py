@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.moves import Mode, Move, Outcome
 from shipyard_api.domain.task_graph.execution import Ended, Execution, Piece, Rules
 from shipyard_api.domain.task_graph.plan import Plan
 from tests.property.sites import Site, modes, sites

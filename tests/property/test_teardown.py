@@ -11,7 +11,7 @@ from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, O
 from shipyard_api.domain.teardown.drain_plan import BLOCKED, IGNORED, PodClass, plan_drain
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
 from shipyard_api.domain.teardown.kubelet import Kubelet
-from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
+from shipyard_api.domain.teardown.labels import NodeFit, Operator, Requirement
 from shipyard_api.domain.teardown.order import GUARDED, TEARDOWN, Operation, Outcome, Teardown, UnknownNode
 from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodPhase, PodUid
 from shipyard_api.domain.teardown.quorum import Gone, Refused, Remove, decide_removal, majority

@@ -32,8 +32,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage import clock as site_clock
 from shipyard_api.storage import histories
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.usecases import replication
-from shipyard_api.usecases.retention import prune
+from shipyard_api.usecases import health, retention
 from shipyard_api.wiring import bootstrap, parts
 from shipyard_api.yaml_stream import write_documents
 from shipyard_simulators.drydock.designs import Designs
@@ -187,7 +186,7 @@ class World(Site):
         enter = self.cleanup.enter_context
         enter(decided(self.plan.seed, clock.now))
         enter(patch.object(maas, "_LOOK_EVERY", 1e6))
-        for module in (replication, prune, client):
+        for module in (health, retention, client):
             enter(patch.object(module, "time", SimpleNamespace(monotonic=clock.monotonic, sleep=clock.advance)))
         enter(patch.object(site_clock, "time", SimpleNamespace(monotonic=clock.monotonic)))
         for calls, call in ((near_peers.BEFORE, self._cut), (near_peers.AFTERWARDS, clock.rest)):

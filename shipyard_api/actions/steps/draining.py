@@ -10,7 +10,7 @@ from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.labels import SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState
 
 _SHOWN = 3

@@ -20,8 +20,7 @@ from shipyard_api.domain.findings import DocumentRef, Finding, error, info, warn
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.compare import Compared, compare
 from shipyard_api.domain.hardware.expected import SCHEMA, Expectations, chosen_mode, read_expected
-from shipyard_api.domain.hardware.features import Value, by_feature, features_of
-from shipyard_api.domain.hardware.seen import Aspect, NotSeen, SeenHardware, SeenNodes
+from shipyard_api.domain.hardware.seen import Aspect, NotSeen, SeenHardware, SeenNodes, Value, by_feature, features_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.rollout import Rollout

@@ -13,7 +13,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.given import labelled
 from shipyard_api.domain.stored import ByFields, Number
 from shipyard_api.domain.waiting import Awaited
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, PeerFailure, Step

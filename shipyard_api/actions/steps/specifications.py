@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from shipyard_api.domain.deploy_steps.documents import read_node_traits
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
+from shipyard_api.domain.deploy_steps.traits import read_node_traits
 from shipyard_api.domain.documents import Rendering, Revision
 from shipyard_api.domain.drift.observations import MachineState
 from shipyard_api.domain.facts.nodes import NodesLeft

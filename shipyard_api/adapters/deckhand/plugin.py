@@ -6,7 +6,7 @@ from shipyard_api.ports.design_store_plugin import DesignStorePlugin
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner_plugin import PeerTokens
 
-from .options import DeckhandOptions
+from . import DeckhandOptions
 
 
 def _build(

@@ -6,7 +6,7 @@ whether it has changed, so it is read again each time.
 
 from collections.abc import Collection
 
-from shipyard_api.domain.hardware import lshw, reading
+from shipyard_api.domain.hardware import inspections
 from shipyard_api.domain.hardware.seen import Aspect, NotSeen, SeenHardware, SeenNodes
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -35,7 +35,7 @@ class Inventories:
 def _of_list(machine: JsonObject | None) -> SeenHardware | NotSeen:
     if machine is None:
         return NotSeen("Drydock shows no machine of this name")
-    return SeenHardware(memory=reading.number(machine.get("memory")) * _MIB)
+    return SeenHardware(memory=inspections.number(machine.get("memory")) * _MIB)
 
 
 def _of_records(records: list[JsonObject]) -> SeenHardware | NotSeen:
@@ -43,5 +43,5 @@ def _of_records(records: list[JsonObject]) -> SeenHardware | NotSeen:
     texts = {str(record.get("generator")): str(record.get("data_element") or "") for record in records}
     if "lshw" not in texts:
         return NotSeen("Drydock has collected no hardware data of it yet")
-    seen = lshw.hardware(texts["lshw"], texts.get("lldp", ""))
+    seen = inspections.hardware(texts["lshw"], texts.get("lldp", ""))
     return seen or NotSeen("the hardware data that Drydock has collected of it cannot be read")

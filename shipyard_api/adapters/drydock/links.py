@@ -1,9 +1,11 @@
 """Fetches Drydock's own texts about a task or a machine."""
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from shipyard_api.http import HttpClient
+from shipyard_api.http import HttpClient, segment
 from shipyard_api.observing import request_context
 from shipyard_api.ports.errors import Refused, Unavailable
 
@@ -57,3 +59,25 @@ class DrydockLinks:
             raise kind(SYSTEM, answer.operation, f"answered {answer.status}")
         answer.json()
         return answer.scrubber.json(answer.text)
+
+
+@dataclass(frozen=True, slots=True)
+class DrydockAddresses:
+    """Addresses below ``base_url``, without a user and password in it."""
+
+    base_url: str
+
+    def node(self, name: str) -> str:
+        """Return the address of a node's newest hardware data and logs of commissioning, testing and deployment.
+
+        Drydock stores them by node: a requested task delegates its work and collects no data.
+        """
+        return f"{self._base}/nodes/{segment(name)}/builddata?latest=true"
+
+    def job(self, job: str) -> str:
+        """Return the address of a task with the errors of all its subtasks."""
+        return f"{self._base}/tasks/{segment(job)}?subtaskerrors=true"
+
+    @property
+    def _base(self) -> str:
+        return re.sub(r"//[^/@]*@", "//", self.base_url).rstrip("/")

@@ -11,8 +11,8 @@ from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
 from shipyard_api.settings.types import PeerAuth, SettingsError
 
-from .addresses import DrydockAddresses
-from .options import DrydockOptions
+from . import DrydockOptions
+from .links import DrydockAddresses
 
 # What a token of Keystone may take, at least, before a task is posted to Drydock.
 TOKEN_SECONDS = 1.0

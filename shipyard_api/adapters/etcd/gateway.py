@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from shipyard_api.adapters.etcd import translate
-from shipyard_api.adapters.etcd.client import EtcdClient
-from shipyard_api.adapters.etcd.tls import SYSTEM, tls_context
+from shipyard_api.adapters.etcd.client import SYSTEM, EtcdClient, tls_context
 from shipyard_api.adapters.etcd.translate import MemberList, MemberStatus
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess

@@ -15,9 +15,9 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from shipyard_api.adapters.git.options import GitOptions
+from shipyard_api.adapters.git import GitOptions
 from shipyard_api.observing.scrubbing import Scrubber
-from shipyard_api.ports.design_source import BrokenTree
+from shipyard_api.ports.documents import BrokenTree
 from shipyard_api.ports.errors import Unavailable
 
 _BLOCK = 512  # bytes, the unit of ulimit -f

@@ -9,7 +9,7 @@ from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 
-from .burn_in import has_passed
+from .deploy_steps import has_passed
 from .translate import Node, error_of
 
 

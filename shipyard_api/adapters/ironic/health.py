@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
 
+from . import Unhealthy
 from .client import SYSTEM, IronicClient
 from .listing import HEALTH_SINCE, Listing
-from .options import Unhealthy
 
 _UNHEALTHY = {Unhealthy.CRITICAL: ("Critical",), Unhealthy.WARNING: ("Warning", "Critical")}
 

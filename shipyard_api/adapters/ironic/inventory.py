@@ -9,9 +9,17 @@ from typing import Any
 
 import msgspec
 
-from shipyard_api.domain.hardware import lldp, reading
-from shipyard_api.domain.hardware.kept import KeptReadings
-from shipyard_api.domain.hardware.seen import Aspect, Disk, Neighbour, Nic, NotSeen, SeenHardware, SeenNodes
+from shipyard_api.domain.hardware import inspections
+from shipyard_api.domain.hardware.seen import (
+    Aspect,
+    Disk,
+    KeptReadings,
+    Neighbour,
+    Nic,
+    NotSeen,
+    SeenHardware,
+    SeenNodes,
+)
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import MOST_REQUESTS
@@ -49,7 +57,7 @@ class Inventories:
             elif not inspected:
                 found[node] = NotSeen("Ironic has not inspected it yet")
             elif aspects <= _LISTED:
-                memory = reading.number(reading.mapping(entry.get("properties")).get("memory_mb")) * _MIB
+                memory = inspections.number(inspections.mapping(entry.get("properties")).get("memory_mb")) * _MIB
                 found[node] = SeenHardware(memory=memory)
             else:
                 uuid, version = str(entry.get("uuid")), f"{inspected} {with_bmc}"
@@ -82,33 +90,33 @@ class Inventories:
 
 def of_inventory(answer: JsonObject) -> SeenHardware:
     """Return the hardware in the inspection data of a node."""
-    inventory, plugins = reading.mapping(answer.get("inventory")), reading.mapping(answer.get("plugin_data"))
-    cpu, memory = reading.mapping(inventory.get("cpu")), reading.mapping(inventory.get("memory"))
-    vendor = reading.mapping(inventory.get("system_vendor"))
-    names = reading.text(vendor.get("manufacturer")), reading.text(vendor.get("product_name"))
+    inventory, plugins = inspections.mapping(answer.get("inventory")), inspections.mapping(answer.get("plugin_data"))
+    cpu, memory = inspections.mapping(inventory.get("cpu")), inspections.mapping(inventory.get("memory"))
+    vendor = inspections.mapping(inventory.get("system_vendor"))
+    names = inspections.text(vendor.get("manufacturer")), inspections.text(vendor.get("product_name"))
     disks, nics = inventory.get("disks"), inventory.get("interfaces")
     return SeenHardware(
-        cpu_model=reading.text(cpu.get("model_name")),
-        sockets=reading.number(cpu.get("socket_count")),
-        threads=reading.number(cpu.get("count")),
-        memory=reading.number(memory.get("physical_mb")) * _MIB or reading.number(memory.get("total")),
-        disks=None if disks is None else tuple(map(_disk, reading.mappings(disks))),
-        nics=None if nics is None else tuple(map(_nic, reading.mappings(nics))),
-        neighbours=dict(_neighbours(reading.mappings(nics), plugins)) or None,
+        cpu_model=inspections.text(cpu.get("model_name")),
+        sockets=inspections.number(cpu.get("socket_count")),
+        threads=inspections.number(cpu.get("count")),
+        memory=inspections.number(memory.get("physical_mb")) * _MIB or inspections.number(memory.get("total")),
+        disks=None if disks is None else tuple(map(_disk, inspections.mappings(disks))),
+        nics=None if nics is None else tuple(map(_nic, inspections.mappings(nics))),
+        neighbours=dict(_neighbours(inspections.mappings(nics), plugins)) or None,
         model=" ".join(filter(None, names)),
-        firmware=reading.text(reading.mapping(vendor.get("firmware")).get("version")),
+        firmware=inspections.text(inspections.mapping(vendor.get("firmware")).get("version")),
     )
 
 
 def _neighbours(nics: Iterable[JsonObject], plugins: JsonObject) -> Iterator[tuple[str, Neighbour]]:
     """Yield the neighbour of each card: as a hook parsed it, as an older release wrote it, or from the raw fields."""
-    cards = reading.mapping(plugins.get("all_interfaces"))
-    older = {name: reading.mapping(card).get("lldp_processed") for name, card in cards.items()}
-    raw = {str(nic.get("name")): nic.get("lldp") for nic in nics} | {**reading.mapping(plugins.get("lldp_raw"))}
+    cards = inspections.mapping(plugins.get("all_interfaces"))
+    older = {name: inspections.mapping(card).get("lldp_processed") for name, card in cards.items()}
+    raw = {str(nic.get("name")): nic.get("lldp") for nic in nics} | {**inspections.mapping(plugins.get("lldp_raw"))}
     sources: list[tuple[Mapping[str, Any], Callable[[Any], Neighbour | None], type]] = [
-        (raw, lldp.of_fields, list),
-        (older, lldp.of_names, dict),
-        (reading.mapping(plugins.get("parsed_lldp")), lldp.of_names, dict),
+        (raw, inspections.of_fields, list),
+        (older, inspections.of_names, dict),
+        (inspections.mapping(plugins.get("parsed_lldp")), inspections.of_names, dict),
     ]
     for by_card, read, kind in sources:
         for name, content in by_card.items():
@@ -117,12 +125,12 @@ def _neighbours(nics: Iterable[JsonObject], plugins: JsonObject) -> Iterator[tup
 
 
 def _disk(entry: JsonObject) -> Disk:
-    name = reading.text(entry.get("name")).rpartition("/")[2]
+    name = inspections.text(entry.get("name")).rpartition("/")[2]
     rotates = entry.get("rotational")
     kind = "nvme" if name.startswith("nvme") else "" if rotates is None else "hdd" if rotates else "ssd"
-    return Disk(name, reading.number(entry.get("size")), kind)
+    return Disk(name, inspections.number(entry.get("size")), kind)
 
 
 def _nic(entry: JsonObject) -> Nic:
-    name, mac = reading.text(entry.get("name")), reading.text(entry.get("mac_address")).lower()
-    return Nic(name, mac, reading.number(entry.get("speed_mbps")), reading.text(entry.get("driver")))
+    name, mac = inspections.text(entry.get("name")), inspections.text(entry.get("mac_address")).lower()
+    return Nic(name, mac, inspections.number(entry.get("speed_mbps")), inspections.text(entry.get("driver")))

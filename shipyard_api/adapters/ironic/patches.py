@@ -8,7 +8,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 
-from . import burn_in
+from . import deploy_steps
 from .decisions import Job, Verb, begins_again
 from .translate import LONGEST_REASON, Mark, Node, claim, masked, secrets, set_mark, tried
 
@@ -77,9 +77,9 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
         changes.append(_set(f"/{_CLEAN}", value=wipes))
     steps = job.steps.get(NodeName(node.name), ())
     if verb is Verb.CLEAN:
-        changes.extend(burn_in.options(steps))
+        changes.extend(deploy_steps.options(steps))
     if verb is Verb.PROVIDE and job.operation is Operation.PREPARE_NODES and steps:
-        mark = replace(mark, burned_in=burn_in.passed(steps))
+        mark = replace(mark, burned_in=deploy_steps.passed(steps))
     if mark == node.mark and (verb is not Verb.DEPLOY or node.ours):
         return mark, []
     if verb in (Verb.DEPLOY, Verb.REBUILD):

@@ -13,7 +13,7 @@ from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
 from shipyard_api.settings.types import SettingsError, file_text
 
-from .options import IronicAuth, IronicOptions
+from . import IronicAuth, IronicOptions
 
 if TYPE_CHECKING:
     from .deploy_steps import StepTable

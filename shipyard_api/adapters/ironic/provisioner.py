@@ -32,13 +32,12 @@ from shipyard_api.ports.provisioner import (
     each_report,
 )
 
-from . import burn_in, deploy_steps, health, runbooks, site, translate
+from . import Unhealthy, deploy_steps, health, runbooks, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide
 from .deploy_steps import StepTable
 from .inventory import Inventories
 from .listing import INSTALLS, Listing
-from .options import Unhealthy
 from .patches import Payload
 from .transitions import Outcome, Transitions
 from .translate import Node
@@ -370,7 +369,7 @@ class IronicProvisioner:
             self._left_out.setdefault(job.marker, {})[name] = left_out
 
     def _payload(self, job: Job, name: NodeName) -> Payload:
-        steps = tuple(burn_in.sent(step) for step in job.steps.get(name, ()))
+        steps = tuple(deploy_steps.sent(step) for step in job.steps.get(name, ()))
         if job.operation not in INSTALLS:
             return Payload(steps=steps)
         return Payload(self._instance_info, steps, self._configdrive(name))

@@ -23,7 +23,7 @@ from shipyard_api import http
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 
-from .options import KeystoneOptions, Scope
+from . import KeystoneOptions, Scope
 
 SYSTEM = "Keystone"
 LONGEST_TEXT = 400  # characters of Keystone's message in an error

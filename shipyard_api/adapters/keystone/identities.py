@@ -25,9 +25,9 @@ from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import Identity, Request
 
+from . import KeystoneOptions
 from .circuit_breaker import OPERATION, CircuitBreaker
 from .client import SYSTEM, credentials
-from .options import KeystoneOptions
 
 # The most valid tokens (a few kilobytes each), and the most invalid ones, that one process caches.
 MOST_KNOWN = 1024

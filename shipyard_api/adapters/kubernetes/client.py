@@ -1,16 +1,47 @@
 """Requests to an API server: whole lists, single objects and changes, with failures as ``ports.errors``."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from shipyard_api.adapters.kubernetes.access import Access, connection
 from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
-from shipyard_api.adapters.kubernetes.rights import needed_right
 from shipyard_api.adapters.kubernetes.translate import one_line
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, RequestOptions
 from shipyard_api.http.restarts import EXPLANATION
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A right to one verb on one resource. ``namespace`` is empty for all namespaces, and outside of any."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        resource, slash, subresource = self.resource.partition("/")
+        named = f"{resource}.{self.group}" if self.group else resource
+        return f"{self.verb} {named}{slash}{subresource}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+def needed_right(method: str, path: str) -> Right | None:
+    """Return the right that a request needs, None for discovery, which every user may do."""
+    parts = path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
+    namespace = ""
+    if len(rest) > 2 and rest[0] == "namespaces":
+        namespace, rest = rest[1], rest[2:]
+    if not rest:
+        return None
+    verb = _VERBS.get(method, "get" if len(rest) > 1 else "list")
+    return Right(verb, "/".join((rest[0], *rest[2:])), group, namespace)
+
 
 PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"

@@ -7,12 +7,12 @@ from threading import Event
 
 from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.objects import POLICY_V1, POLICY_V1BETA1
+from shipyard_api.adapters.kubernetes.translate import POLICY_V1, POLICY_V1BETA1
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.pods import Pod, PodUid
 from shipyard_api.http import segment
 from shipyard_api.observing.request_context import propagated
-from shipyard_api.ports.cluster_nodes import Eviction, EvictionOutcome
+from shipyard_api.ports.cluster import Eviction, EvictionOutcome
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 
 AT_ONCE = 20

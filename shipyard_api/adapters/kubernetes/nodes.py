@@ -4,14 +4,15 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from shipyard_api.adapters.kubernetes import evictions, objects
+from shipyard_api.adapters.kubernetes import evictions, translate
 from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
 from shipyard_api.adapters.kubernetes.client import MERGE_PATCH, KubernetesClient
+from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.pods import Budget, DaemonSet, Pod, PodUid
 from shipyard_api.http import segment
-from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, KubeletStopper, NodeDeletion, NodeLook
+from shipyard_api.ports.cluster import ClusterNode, Eviction, KubeletStopper, NodeDeletion, NodeLook
 from shipyard_api.ports.errors import Refused, Unavailable
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class KubernetesNodes:
         """Return the DaemonSet that waits for the label ``promenade-decomission``, None if there is none."""
         answer = self._found(name)
         pods = self._pods(self._read(answer.object(), _name)) if answer else ()
-        return objects.kubelet_stopper(self._daemon_sets(), pods)
+        return translate.kubelet_stopper(self._daemon_sets(), pods)
 
     def delete_node(self, node: ClusterNode) -> NodeDeletion:
         """Delete this very node, by its uid."""
@@ -111,30 +112,30 @@ class KubernetesNodes:
     def _with_lease(self, node: JsonObject) -> ClusterNode:
         lease = self._client.read(f"{_LEASES}/{segment(self._read(node, _name))}")
         held = lease.object() if lease else None
-        return self._read(node, lambda listed_node: objects.cluster_node(listed_node, held))
+        return self._read(node, lambda listed_node: translate.cluster_node(listed_node, held))
 
     def _pods(self, node: str) -> tuple[Pod, ...]:
         listed = self._client.listed("api/v1/pods", "PodList", fieldSelector=f"spec.nodeName={node}")
-        return tuple(self._read(entry, objects.pod) for entry in listed)
+        return tuple(self._read(entry, translate.pod) for entry in listed)
 
     def _budgets(self) -> tuple[Budget, ...]:
         version = self._policy_version()
         listed = self._client.listed(f"apis/{version}/poddisruptionbudgets", "PodDisruptionBudgetList")
-        return tuple(self._read(entry, lambda entry: objects.budget(entry, version)) for entry in listed)
+        return tuple(self._read(entry, lambda entry: translate.budget(entry, version)) for entry in listed)
 
     def _policy_version(self) -> str:
         """Return the API version of budgets: policy/v1, or policy/v1beta1 before Kubernetes 1.21."""
         answer = self._client.read("apis/policy")
         versions = answer.object().get("versions") if answer else None
         served = {group.get("groupVersion") for group in versions or () if isinstance(group, dict)}
-        for version in (objects.POLICY_V1, objects.POLICY_V1BETA1):
+        for version in (translate.POLICY_V1, translate.POLICY_V1BETA1):
             if version in served:
                 return version
         raise Unavailable(SYSTEM, "GET /apis/policy", "it serves no version of PodDisruptionBudgets that is known")
 
     def _daemon_sets(self) -> tuple[DaemonSet, ...]:
         return tuple(
-            self._read(entry, objects.daemon_set) for entry in self._client.listed(_DAEMON_SETS, "DaemonSetList")
+            self._read(entry, translate.daemon_set) for entry in self._client.listed(_DAEMON_SETS, "DaemonSetList")
         )
 
     def _relabelled(self, node: ClusterNode, labels: Mapping[str, str | None]) -> bool:
@@ -168,3 +169,17 @@ def _name(node: JsonObject) -> str:
     if not isinstance(name, str) or not name:
         raise ValueError("a node without name")
     return name
+
+
+class KubernetesCluster:
+    """The cluster behind one API server. ``nodes``: the port of its nodes, over the same connections."""
+
+    name = SYSTEM
+
+    def __init__(self, client: KubernetesClient) -> None:
+        self._client = client
+        self.nodes = KubernetesNodes(client)
+
+    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, ObservedMember]:
+        """Return the readiness of each of these nodes, from one listing of all nodes (no nodes: no request)."""
+        return translate.readiness(self._client.nodes(), nodes, self._client.scrubber) if nodes else {}

@@ -1,20 +1,68 @@
 """The region API of MAAS: paths, forms, signatures, and its answers as ``ports.errors``."""
 
+import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
+from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 
-from . import bson, json_list
-from .oauth import ApiKey, signer
+from . import formats
+
+
+@dataclass(frozen=True)  # without slots: what is constant in its headers is quoted once
+class ApiKey:
+    """The three parts of an API key; only the first is ever shown."""
+
+    consumer: str
+    token: str = field(repr=False)
+    secret: str = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "ApiKey":
+        """Parse a key as MAAS shows it. Raises ValueError, without the text, for an invalid key."""
+        parts = text.strip().split(":")
+        if len(parts) != 3 or not all(part and part.isascii() and part.isprintable() for part in parts):
+            raise ValueError("a MAAS API key has three parts joined by colons: consumer key, token key, token secret")
+        return cls(*parts)
+
+    def header(self, *, nonce: str, timestamp: int) -> str:
+        """Return the value of the Authorization header for one attempt of one request. ``nonce``: hexadecimal."""
+        return f'{self._constant}, oauth_timestamp="{timestamp}", oauth_nonce="{nonce}"'
+
+    @cached_property
+    def _constant(self) -> str:
+        """What all requests share, quoted once."""
+        fields = {
+            "oauth_version": "1.0",
+            "oauth_signature_method": "PLAINTEXT",
+            "oauth_consumer_key": self.consumer,
+            "oauth_token": self.token,
+            # The consumer's secret is empty in MAAS, so the signature begins with the separator.
+            "oauth_signature": f"&{self.secret}",
+        }
+        return 'OAuth realm="OAuth", ' + ", ".join(
+            f'{name}="{quote(value, safe="")}"' for name, value in fields.items()
+        )
+
+
+def signer(key: ApiKey, now: Callable[[], float] = time.time) -> Callable[[], Headers]:
+    """Return a function that signs: its headers are new at every call, because MAAS refuses a nonce it has seen."""
+
+    def sign() -> Headers:
+        return {"Authorization": key.header(nonce=secrets.token_hex(16), timestamp=int(now()))}
+
+    return sign
+
 
 SYSTEM = "MAAS"
 LARGEST_LISTING = 256 * 1024 * 1024  # bytes: a machine is some 18 KB, and there is no paging
@@ -117,7 +165,7 @@ class MaasClient:
         """Return all machines as ``read`` returns them, from one answer. Slow on large sites."""
 
         def parse(pieces: Iterator[bytes]) -> list[_Read]:
-            return [read(entry) for entry in json_list.objects(pieces)]
+            return [read(entry) for entry in formats.objects(pieces)]
 
         answer = _expected(self._signed("GET", "machines/", parse=parse))
         machines: list[_Read] = answer.parsed
@@ -149,7 +197,7 @@ class MaasClient:
     def details(self, system_id: str, read: Callable[[Mapping[str, bytes]], _Read]) -> _Read:
         """Return what ``read`` makes of the details of a machine; of none, if MAAS has no machine with this id."""
         answer = self._read(f"machines/{segment(system_id)}/?op=details")
-        return read({} if answer.status == 404 else bson.document(_expected(answer).body))
+        return read({} if answer.status == 404 else formats.document(_expected(answer).body))
 
     def machines_not_in(self, statuses: Iterable[str], system_ids: Collection[str]) -> Iterator[JsonObject]:
         """Yield the machines of these ids that are in none of these statuses (short names), and perhaps others.

@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from shipyard_api.domain.hardware import lshw, reading
-from shipyard_api.domain.hardware.kept import KeptReadings
-from shipyard_api.domain.hardware.seen import Aspect, Disk, Nic, NotSeen, SeenHardware, SeenNodes
+from shipyard_api.domain.hardware import inspections
+from shipyard_api.domain.hardware.seen import Aspect, Disk, KeptReadings, Nic, NotSeen, SeenHardware, SeenNodes
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import MOST_REQUESTS
@@ -77,14 +76,14 @@ class Inventories:
 
 def of_list(entry: JsonObject) -> SeenHardware:
     """Return the hardware of a machine as the list shows it."""
-    info = reading.mapping(entry.get("hardware_info"))
-    disks = [_disk(each) for each in reading.mappings(entry.get("physicalblockdevice_set"))]
-    nics = [_nic(each) for each in reading.mappings(entry.get("interface_set")) if each.get("type") == "physical"]
+    info = inspections.mapping(entry.get("hardware_info"))
+    disks = [_disk(each) for each in inspections.mappings(entry.get("physicalblockdevice_set"))]
+    nics = [_nic(each) for each in inspections.mappings(entry.get("interface_set")) if each.get("type") == "physical"]
     vendor, product = _known(info.get("system_vendor")), _known(info.get("system_product"))
     return SeenHardware(
         cpu_model=_known(info.get("cpu_model")),
-        threads=reading.number(entry.get("cpu_count")),
-        memory=reading.number(entry.get("memory")) * _MIB,
+        threads=inspections.number(entry.get("cpu_count")),
+        memory=inspections.number(entry.get("memory")) * _MIB,
         disks=tuple(disks) or None,
         nics=tuple(nics) or None,
         model=f"{vendor} {product}".strip(),
@@ -95,7 +94,7 @@ def of_list(entry: JsonObject) -> SeenHardware:
 def of_details(details: Mapping[str, bytes]) -> SeenHardware:
     """Return the hardware of a machine as its details show it; nothing if they cannot be read."""
     texts = {name: content.decode("utf-8", "replace") for name, content in details.items()}
-    return lshw.hardware(texts.get("lshw", ""), texts.get("lldp", "")) or SeenHardware()
+    return inspections.hardware(texts.get("lshw", ""), texts.get("lldp", "")) or SeenHardware()
 
 
 def _joined(listed: SeenHardware, details: SeenHardware) -> SeenHardware:
@@ -114,17 +113,17 @@ def _joined(listed: SeenHardware, details: SeenHardware) -> SeenHardware:
 
 
 def _disk(entry: JsonObject) -> Disk:
-    name, words = _known(entry.get("name")), set(map(str, reading.items(entry.get("tags"))))
+    name, words = _known(entry.get("name")), set(map(str, inspections.items(entry.get("tags"))))
     kind = "nvme" if name.startswith("nvme") else "ssd" if "ssd" in words else "hdd" if "rotary" in words else ""
-    return Disk(name, reading.number(entry.get("size")), kind)
+    return Disk(name, inspections.number(entry.get("size")), kind)
 
 
 def _nic(entry: JsonObject) -> Nic:
-    link = reading.number(entry.get("link_speed")) if entry.get("link_connected") else 0
-    speed = link or reading.number(entry.get("interface_speed"))
+    link = inspections.number(entry.get("link_speed")) if entry.get("link_connected") else 0
+    speed = link or inspections.number(entry.get("interface_speed"))
     return Nic(_known(entry.get("name")), _known(entry.get("mac_address")).lower(), speed)
 
 
 def _known(value: object) -> str:
     """Return a text; MAAS writes Unknown where it knows none."""
-    return "" if value == "Unknown" else reading.text(value)
+    return "" if value == "Unknown" else inspections.text(value)

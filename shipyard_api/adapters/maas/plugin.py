@@ -10,7 +10,7 @@ from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin, SimulatedPeer, Surroundings
 from shipyard_api.settings.types import SettingsError, file_text
 
-from .options import MaasOptions
+from . import MaasOptions
 
 
 def _build(

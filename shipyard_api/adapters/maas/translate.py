@@ -16,10 +16,10 @@ from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker, Operation, Work
 
+from . import Erase
 from .client import SYSTEM, Fields
 from .decisions import Machine, Rules, Status, Verb
 from .deploy_steps import fault
-from .options import Erase
 
 MOST_NAMED = 10  # nodes in one finding
 

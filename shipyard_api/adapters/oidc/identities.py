@@ -9,7 +9,7 @@ from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.domain.plans.plan import with_subject
 from shipyard_api.ports.identity import Identities, Identity, Request
 
-from .options import OidcOptions
+from . import OidcOptions
 from .provider import Provider
 
 COOKIE = "shipyard_session"

@@ -15,7 +15,7 @@ from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.http import HttpClient
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 
-from .options import OidcOptions
+from . import OidcOptions
 
 SYSTEM = "OpenID provider"
 # Signatures only: a shared secret would let each of its holders sign, and "none" everybody.

@@ -14,8 +14,8 @@ from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import Identity, Request
 
+from . import OidcOptions
 from .identities import COOKIE, check_origin, identity_of
-from .options import OidcOptions
 from .provider import SYSTEM, Provider
 
 LOG = logging.getLogger(__name__)

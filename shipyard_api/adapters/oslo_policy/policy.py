@@ -21,7 +21,7 @@ from oslo_policy import policy
 from shipyard_api.domain.policy import ANYONE, BASIS, GUARDS, PREFIX, RULES, SOFTWARE_PREFIX, TEMPLATE_PREFIX, Rule
 from shipyard_api.ports.identity import Identity, PolicyBroken
 
-from .options import USUAL_FILE
+from . import USUAL_FILE
 
 LOG = logging.getLogger(__name__)
 

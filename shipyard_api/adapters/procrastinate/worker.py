@@ -22,11 +22,11 @@ import psycopg_pool
 from procrastinate import JobContext
 from procrastinate.jobs import Job
 
-from shipyard_api.adapters.procrastinate.connection import NEVER, ListeningConnection
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.service_manager import notify
 from shipyard_api.adapters.procrastinate.slots import Slots
+from shipyard_api.adapters.procrastinate.visits import NEVER, ListeningConnection
 from shipyard_api.adapters.procrastinate.wakeup import ITEMS_QUEUE, ITEMS_TASK, QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase

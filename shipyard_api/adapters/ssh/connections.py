@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 import asyncssh
 
-from shipyard_api.adapters.ssh import text
+from shipyard_api.adapters.ssh import PORT, text
 from shipyard_api.adapters.ssh.login import Access, LoginFiles
-from shipyard_api.adapters.ssh.options import PORT
 from shipyard_api.observing.telemetry import NO_ANSWER, SUCCESS, Kind, observed
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.remote_tasks import Host

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import asyncssh
 
-from shipyard_api.adapters.ssh.options import JumpHost
+from shipyard_api.adapters.ssh import JumpHost
 
 
 @dataclass(frozen=True, slots=True)

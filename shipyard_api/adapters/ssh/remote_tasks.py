@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from shipyard_api.adapters.ssh import copies, payload, text
+from shipyard_api.adapters.ssh import copies, supervisor, text
 from shipyard_api.adapters.ssh.connections import SYSTEM, Connections, NodeError, NodeRefusal
 from shipyard_api.adapters.ssh.login import Access
-from shipyard_api.adapters.ssh.report import Report, ReportError, parse, refusal, result
+from shipyard_api.adapters.ssh.supervisor import Report, ReportError, parse, refusal, result
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
@@ -46,16 +46,16 @@ class SshRemoteTasks:
     def _start(self, marker: Marker, task: RemoteTask) -> tuple[str, bytes]:
         if task.copies:
             task = replace(task, files=(*task.files, *copies.read(self._directory, task.copies)))
-        return payload.start(marker, task, _window(task))
+        return supervisor.start(marker, task, _window(task))
 
     def look(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """Return the status of the task; see the port."""
-        call = payload.call("look", marker, _window(task))
+        call = supervisor.call("look", marker, _window(task))
         return self._ask("look", lambda _host: call, task, hosts)
 
     def stop(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """End the task; see the port."""
-        call = payload.call("stop", marker, _window(task))
+        call = supervisor.call("stop", marker, _window(task))
         return self._ask("stop", lambda _host: call, task, hosts)
 
     def output(
@@ -65,7 +65,7 @@ class SshRemoteTasks:
         around = text.margin(secrets)
         size = max(1, min(limit, PAGE))
         before = min(offset, around)
-        call = payload.call("output", marker, before + size + around, offset - before)
+        call = supervisor.call("output", marker, before + size + around, offset - before)
         self._connections.check("output")
         asked = self._connections.each(
             [host], lambda each_host: self._report(each_host, call, around), limit=self._limit

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from shipyard_api.adapters.webhooks.options import Target, key_of
+from shipyard_api.adapters.webhooks import Target, key_of
 from shipyard_api.http import HttpClient
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Refused

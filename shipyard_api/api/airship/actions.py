@@ -40,11 +40,10 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.actions import ActionRecord, DescribedAction
-from shipyard_api.usecases.actions import names
+from shipyard_api.usecases.actions import request
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
-from shipyard_api.usecases.actions.describe import ActionWithSteps, DescribeAction
-from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.describe import ActionWithSteps, DescribeAction, ListActions
 from shipyard_api.usecases.actions.request import ActionRequest, Idempotency
 from shipyard_api.usecases.actions.retry import RetryAction
 from shipyard_api.usecases.journal.notes import ReadNotes
@@ -232,7 +231,7 @@ def _reason(req: falcon.Request) -> str:
 
 def _require_for(req: falcon.Request, name: ActionName, written: JsonObject) -> None:
     """Raise Forbidden unless the caller satisfies the rule of the action, and of each parameter that has one."""
-    for right in names.rights(name, written):
+    for right in request.rights(name, written):
         require(req, right)
 
 

@@ -50,8 +50,7 @@ from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.metrics.resource import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.ports.metrics import Exposition
-from shipyard_api.usecases.clock_skew import ClockSkew
-from shipyard_api.usecases.health import CheckHealth
+from shipyard_api.usecases.health import CheckHealth, ClockSkew
 from shipyard_api.usecases.holds.health import ReportHealth
 
 

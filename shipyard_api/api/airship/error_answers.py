@@ -18,7 +18,7 @@ from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.ports.identity import PolicyBroken
 from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
-from shipyard_api.usecases.nodes.statuses import StatusKind
+from shipyard_api.usecases.nodes.list import StatusKind
 
 LOG = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.error_kinds import NAMED, AskLater, ErrorKind, Invalid, NotFound, Text, joined, whole_seconds
 from shipyard_api.domain.errors import UNSUITABLE
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.usecases.actions.names import listed
-from shipyard_api.usecases.nodes.statuses import StatusKind
+from shipyard_api.usecases.actions.request import listed
+from shipyard_api.usecases.nodes.list import StatusKind
 
 _VERSION_COUNT = "Incorrect number of versions for comparison"
 

@@ -11,8 +11,8 @@ import falcon
 from shipyard_api.api.http.reading import is_descending, single, text, whole_number, words
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
 from shipyard_api.domain.notes import LENGTH
-from shipyard_api.usecases.actions.list import ListQuery
-from shipyard_api.usecases.actions.names import recorded
+from shipyard_api.usecases.actions.describe import ListQuery
+from shipyard_api.usecases.actions.request import recorded
 
 MOST = 1000
 

@@ -13,7 +13,7 @@ from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_sets import InvalidNodeSet, expand, is_node_set
 from shipyard_api.domain.parameters import NODES, TARGET_NODES
-from shipyard_api.usecases.actions.names import named, takes
+from shipyard_api.usecases.actions.request import named, takes
 
 USUAL_VERBOSITY = 1
 

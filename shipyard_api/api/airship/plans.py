@@ -29,7 +29,7 @@ from shipyard_api.domain.documents import Version
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.moves import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, PlannedWave
 from shipyard_api.domain.specification.impact import Impact, OnChange
 from shipyard_api.domain.task_graph.tasks import TaskId

@@ -9,8 +9,8 @@ from shipyard_api.api.airship.errors import InvalidStatusFilter, StatusesUnavail
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.usecases.nodes import statuses as site_statuses
-from shipyard_api.usecases.nodes.statuses import StatusKind
+from shipyard_api.usecases.nodes import list as site_statuses
+from shipyard_api.usecases.nodes.list import StatusKind
 
 # For each filter: its list in the answer, and the key of the status in an entry.
 _SHOWN = {

@@ -13,7 +13,7 @@ from shipyard_api.api.http.reading import boolean, single, whole_number, words
 from shipyard_api.api.http.threads import threaded, threaded_peer
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.task_graph.tasks import TaskId
-from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.ports.state.software import TaskRecord
 from shipyard_api.usecases.software.results import ReadTaskResults
 
 MOST_BYTES = 60_000

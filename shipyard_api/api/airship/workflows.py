@@ -15,9 +15,8 @@ from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.actions import ActionRecord
-from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction
-from shipyard_api.usecases.actions.list import ListActions
-from shipyard_api.usecases.actions.names import named
+from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction, ListActions
+from shipyard_api.usecases.actions.request import named
 
 _RECENT = timedelta(days=30)
 

@@ -15,9 +15,9 @@ from functools import lru_cache
 from shipyard_api.api.events import wire
 from shipyard_api.api.http.threads import in_events_thread, in_thread
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.ports.notices import JournalNotices
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.journal import EventFormat
+from shipyard_api.ports.wakeup import JournalNotices
 from shipyard_api.usecases.journal.follow import FollowJournal
 
 LOG = logging.getLogger(__name__)

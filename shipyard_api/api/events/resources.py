@@ -13,7 +13,7 @@ from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.ports.state.journal import EventFormat
-from shipyard_api.usecases.tokens.tickets import SECONDS, EventTickets
+from shipyard_api.usecases.tokens import SECONDS, EventTickets
 
 PATH = "/events"
 _DIGITS = 18

@@ -17,8 +17,7 @@ from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
 from shipyard_api.ports.state.software import StoredNode
-from shipyard_api.usecases.software.designed_nodes import DesignedNode
-from shipyard_api.usecases.software.nodes import SoftwareNodes
+from shipyard_api.usecases.software.nodes import DesignedNode, SoftwareNodes
 from shipyard_api.usecases.software.run_states import NodeRun
 
 ASSIGN = f"{SOFTWARE_PREFIX}assign"

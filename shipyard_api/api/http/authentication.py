@@ -18,7 +18,7 @@ from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.observing import request_context
 from shipyard_api.ports import identity as ports
 from shipyard_api.ports.identity import ACCEPTED
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 
 Policy = Mapping[str, str | None]
 """A resource's rule for each of its methods; None for what anyone may ask."""

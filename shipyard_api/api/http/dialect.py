@@ -22,7 +22,7 @@ from shipyard_api.ports.schemas import Schemas
 from shipyard_api.settings.plugins import Group
 from shipyard_api.settings.types import SettingsError
 from shipyard_api.usecases.actions.build import ActionUseCases
-from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from shipyard_api.usecases.callers import LimitWrites
 from shipyard_api.usecases.configdocs.build import ConfigdocsUseCases
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps

@@ -12,8 +12,7 @@ import yaml
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.usecases.actions.skipped_actions import FindSkippedActions
-from shipyard_api.usecases.clock_skew import ClockSkew, clock_wording
-from shipyard_api.usecases.health import CheckHealth
+from shipyard_api.usecases.health import CheckHealth, ClockSkew, clock_wording
 
 SKIPPED_ACTIONS_HEADER = "X-Shipyard-Left-Alone"
 CLOCK_SKEW_HEADER = "X-Shipyard-Clock-Skew"

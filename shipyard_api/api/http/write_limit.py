@@ -6,7 +6,7 @@ from typing import Any
 import falcon
 
 from shipyard_api.api.http.threads import in_thread
-from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from shipyard_api.usecases.callers import LimitWrites
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """The methods that change something, and so are counted and leave a line in the audit log."""

@@ -14,6 +14,7 @@ from shipyard_api.domain.drift.observations import (
     ObservedMember,
     TakenDownNode,
 )
+from shipyard_api.domain.hardware.compare import Compared
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.remedies import bring_back, deploy_again, take_down
 
@@ -199,3 +200,17 @@ def _member(left: ObservedMember, seen: ObservedMember, *, may_cordon: bool) -> 
             ", ".join(f"{key}={left.labels[key]}" for key in changed),
             ", ".join(f"{key}={seen.labels[key]}" if key in seen.labels else f"no {key}" for key in changed),
         )
+
+
+AS_DESIGNED = "the expected hardware"
+
+
+def of_hardware(left: Iterable[LeftNode], compared: Compared) -> Sequence[Difference]:
+    """Return how servers differ, in order of node. Two with swapped cables are one difference, of the first."""
+    nodes = {node.name: node for node in left}
+    second = {node: text for _, node, text in compared.pairs}
+    return [
+        Difference(name, Kind.HARDWARE, AS_DESIGNED, "; ".join(own), nodes[name].since)
+        for name, texts in sorted(compared.mismatches.items())
+        if name in nodes and (own := [text for text in texts if second.get(name) != text])
+    ]

@@ -7,8 +7,17 @@ from typing import TypeVar
 
 from shipyard_api.domain.hardware.cabling import miswired
 from shipyard_api.domain.hardware.expected import Cpu, Disks, Expectation, Expectations, Memory, Nics
-from shipyard_api.domain.hardware.seen import Aspect, Disk, Nic, NotSeen, SeenHardware, SeenNodes
-from shipyard_api.domain.hardware.sizes import binary, decimal, size_of
+from shipyard_api.domain.hardware.seen import (
+    Aspect,
+    Disk,
+    Nic,
+    NotSeen,
+    SeenHardware,
+    SeenNodes,
+    binary,
+    decimal,
+    size_of,
+)
 from shipyard_api.domain.nodes import NodeName
 
 _Part = TypeVar("_Part", Disk, Nic)

@@ -14,7 +14,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import NO_TEARDOWN, Assumptions, TeardownAssumption
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, NodeRuns, Progress
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.moves import Mode
 from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse
 from shipyard_api.domain.rollout.relaxing import Relaxation, best_relaxation

@@ -8,10 +8,8 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import Mode, OnTimeout
-from shipyard_api.domain.rollout.moves import NEXT, REACHES, SENT_AS, Move, Outcome
-from shipyard_api.domain.rollout.open_group import OpenGroup
-from shipyard_api.domain.rollout.ready_groups import ReadyGroups
+from shipyard_api.domain.rollout.moves import NEXT, REACHES, SENT_AS, Mode, Move, OnTimeout, Outcome
+from shipyard_api.domain.rollout.open_groups import OpenGroup, ReadyGroups
 from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
 

@@ -10,8 +10,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import Assumptions, PhaseAssumption
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.moves import Mode, Move
 from shipyard_api.domain.rollout.policy.pace import NO_TIME
 from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse

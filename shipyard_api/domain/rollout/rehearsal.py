@@ -13,8 +13,7 @@ from shipyard_api.domain.rollout.assumptions import NO_TEARDOWN, Assumptions, Te
 from shipyard_api.domain.rollout.enforcing import blocked, enforce, open_gates
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.moves import Mode, Move, Outcome
 from shipyard_api.domain.rollout.policy.gates import Answer
 from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.rollout.rollout import Rollout

@@ -26,9 +26,8 @@ from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.group_statuses import GroupStatuses
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.moves import NEXT, SENT_AS, Move, Outcome
-from shipyard_api.domain.rollout.open_group import OpenGroup
+from shipyard_api.domain.rollout.moves import NEXT, SENT_AS, SERIAL, Mode, Move, Outcome
+from shipyard_api.domain.rollout.open_groups import OpenGroup
 from shipyard_api.domain.rollout.policy.pace import NO_TIME, Admission, Situation
 from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE, Pace
 from shipyard_api.domain.strategy.criteria import Shortfall

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from shipyard_api.domain.deploy_steps import documents as traits
+from shipyard_api.domain.deploy_steps import traits as traits
 from shipyard_api.domain.documents.document import TEXT_KINDS
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HARDWARE_PROFILE, HOST_PROFILE
 

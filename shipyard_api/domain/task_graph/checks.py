@@ -10,7 +10,7 @@ from shipyard_api.domain.findings import Finding, error, hidden_character, warni
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.task_graph.commands import check_command, has_key
 from shipyard_api.domain.task_graph.conditions import ConditionError, parse_condition
-from shipyard_api.domain.task_graph.fault_tolerance import ToleranceError, nodes_that_may_fail
+from shipyard_api.domain.task_graph.execution import ToleranceError, nodes_that_may_fail
 from shipyard_api.domain.task_graph.graph import References, TooMuchMatching, cycle_text, edges, stage_name, with_stages
 from shipyard_api.domain.task_graph.patterns import PatternError, compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import (

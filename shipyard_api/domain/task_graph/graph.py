@@ -162,3 +162,14 @@ def _topological(tasks: Mapping[TaskId, Task], before: Mapping[TaskId, Collectio
     position = {task: number for number, task in enumerate(tasks)}
     ordered = nx.lexicographical_topological_sort(graph, key=position.__getitem__)
     return {task: number for number, task in enumerate(ordered)}
+
+
+TEST_STAGE = TaskId("test")
+"""Its tasks run in ``test_site`` only (product, section 7)."""
+
+
+def tasks_of_stage(graph: TaskGraph, stage: TaskId) -> frozenset[TaskId]:
+    """Return the tasks of a stage: tasks that name the stage in ``stage``, and the direct requirements of the stage."""
+    named = {task.id for task in graph.tasks.values() if task.stage == stage}
+    named |= graph.before.get(stage, frozenset())
+    return frozenset(task for task in named if graph.tasks[task].kind not in (Kind.STAGE, Kind.GROUP))

@@ -2,20 +2,22 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from shipyard_api.domain.findings import Finding, Level, error, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 from shipyard_api.domain.task_graph.checks import check_tasks
-from shipyard_api.domain.task_graph.command_run import ROLE, command_graph
-from shipyard_api.domain.task_graph.commands import check_command, filled
+from shipyard_api.domain.task_graph.commands import CommandError, check_command, filled, remote_task
 from shipyard_api.domain.task_graph.execution import Rules
-from shipyard_api.domain.task_graph.graph import TaskGraph
+from shipyard_api.domain.task_graph.graph import TEST_STAGE, TaskGraph, tasks_of_stage
 from shipyard_api.domain.task_graph.plan import Plan, Site, plan, unknown_settings
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, facts_of
+from shipyard_api.domain.task_graph.run_values import ROLE, command_graph
 from shipyard_api.domain.task_graph.selection import Selection
-from shipyard_api.domain.task_graph.stages import TEST_STAGE, tasks_of_stage
 from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 
 _SHOWN = 5
@@ -117,3 +119,34 @@ def selection_of(graph: TaskGraph, written: JsonObject) -> Selection:
     return Selection(
         written.get("start"), written.get("end"), tuple(sorted(skip)), None if tasks is None else tuple(tasks)
     )
+
+
+def accepting_groups(strategy: Strategy) -> Mapping[GroupName, tuple[TaskId, ...]]:
+    """Return the acceptance tasks of each group that has any."""
+    return {group.name: tuple(map(TaskId, group.accept)) for group in strategy.groups if group.accept}
+
+
+def check_acceptance(
+    strategy: Strategy, documents: Sequence[JsonObject], keys: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Finding, ...]:
+    """Return an error for each acceptance task that is not in the task graph, or cannot run on a node.
+
+    ``keys``: the values of ``{NAME}``.
+    """
+    entries = {str(entry.get("id")): entry for entry in documents}
+    findings: list[Finding] = []
+    for index, group in enumerate(strategy.groups):
+        for position, task in enumerate(group.accept):
+            where = f"/groups/{index}/accept/{position}"
+            if task not in entries:
+                close = get_close_matches(task, entries, n=1)
+                hint = f" Did you mean '{close[0]}'?" if close else ""
+                message = f"Deployment group '{group.name}' accepts nodes by '{task}', which is not in the task graph."
+                findings.append(error("UnknownAcceptanceTask", message + hint, path=where))
+                continue
+            try:
+                remote_task(filled(entries[task], keys))
+            except CommandError as fault:
+                message = f"Deployment group '{group.name}' accepts nodes by '{task}', which cannot run: {fault}."
+                findings.append(error("AcceptanceTaskCannotRun", message, path=where))
+    return tuple(findings)

@@ -1,9 +1,13 @@
 """What a drain does next (contract: promenade, 4.1): evict, wait, delete past a budget if that is wished, or end."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from shipyard_api.domain.actions import ActionId, ActionName, is_listed
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.remedies import bring_back, uncordon
 from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, PodClass
 
 
@@ -85,3 +89,26 @@ def _reason(planned: PlannedPod) -> str:
     ending = planned.pod_class is PodClass.LEAVING
     state = planned.why or ("it is still ending" if ending else "it was not evicted")
     return f"{planned.pod} ({planned.pod.phase.value}, {owner}): {state}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftCordon:
+    """The drain of an ended action that cordoned a node, which nothing has uncordoned or deployed since.
+
+    That is what Shipyard did; the cluster is not asked. ``labels_cleared``: the node has lost its labels since, so that
+    its cordon alone brings nothing back.
+    """
+
+    node: NodeName
+    action: ActionId
+    name: ActionName
+    since: datetime
+    labels_cleared: bool
+
+    @property
+    def commands(self) -> Sequence[str]:
+        """The commands that bring the node back, one of which is enough, the usual one first."""
+        if self.labels_cleared:
+            return [bring_back(self.node, self.action, self.name)]
+        retry = [bring_back(self.node, self.action, self.name)] if is_listed(self.name) else []
+        return [*retry, uncordon(self.node)]

@@ -4,15 +4,16 @@ The documents about etcd carry private keys, so findings about them quote no val
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from shipyard_api.domain.documents import Document
+from shipyard_api.domain.documents import Document, Revision
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import NO_MINIMUM, Minimum
+from shipyard_api.domain.teardown.limits import TeardownLimits
 
 ETCD_CLUSTERS = "promenade/EtcdClusters/v1"
 GENESIS = "promenade/Genesis/v1"
@@ -135,3 +136,18 @@ def _unquoted(fault: Finding) -> Finding:
     if fault.diagnostic.startswith(_NAMES_KEYS_ONLY):
         return fault
     return replace(fault, message=f"{fault.path or 'the document'}: does not satisfy {fault.diagnostic}")
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What protects running things. ``revision``: None without a committed design.
+
+    ``clusters``: the managed etcd clusters. ``genesis``: the hosts that are not torn down. ``limits``: of drains, the
+    usual ones if the design sets none. ``faults``: errors that hide the clusters or the hosts.
+    """
+
+    limits: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    revision: Revision | None = None
+    clusters: Sequence[EtcdAccess] = ()
+    genesis: frozenset[NodeName] = frozenset()
+    faults: Sequence[Finding] = ()

@@ -6,8 +6,14 @@ from datetime import datetime
 from enum import Enum
 from typing import NewType
 
-from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement, all_hold
-from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE
+from shipyard_api.domain.teardown.labels import (
+    DECOMMISSION_KEY,
+    DECOMMISSION_VALUE,
+    NodeFit,
+    Operator,
+    Requirement,
+    all_hold,
+)
 
 PodUid = NewType("PodUid", str)
 """Identity of one pod; a new pod with the same name has another."""

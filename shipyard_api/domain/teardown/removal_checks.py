@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.teardown.drain_plan import IGNORED, DrainPlan, PlannedPod, PodClass
 from shipyard_api.domain.teardown.kubelet import Kubelet
-from shipyard_api.domain.teardown.label_requirements import NodeFit
-from shipyard_api.domain.teardown.labels import in_the_way
+from shipyard_api.domain.teardown.labels import NodeFit, in_the_way
 from shipyard_api.domain.teardown.pods import Controller, DaemonSet, Pod
 
 _NAMED = 10

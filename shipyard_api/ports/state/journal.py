@@ -41,3 +41,11 @@ class Ends:
 
     last: int
     settled: int
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookClaim:
+    """``cursor``: the last event that the target took. ``failures``: failed attempts since then."""
+
+    cursor: int
+    failures: int

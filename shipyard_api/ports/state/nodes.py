@@ -1,4 +1,4 @@
-"""Nodes of actions, as the store keeps them for readers."""
+"""Nodes for readers: as actions have them, as peers showed them then, and jobs on them that nobody awaits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.specification.impact import NodeImpact
-from shipyard_api.domain.teardown.left_cordons import LeftCordon
+from shipyard_api.domain.teardown.drain import LeftCordon
 from shipyard_api.domain.teardown.order import Operation, Outcome
+from shipyard_api.ports.provisioner import JobId, Work
 from shipyard_api.ports.state.groups import PhaseRecord
 
 
@@ -123,3 +126,25 @@ class TeardownRecord:
     outcome: Outcome
     message: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unobserved:
+    """An ended action whose nodes are not observed yet; ``parameters`` as they were stored."""
+
+    action: ActionId
+    name: ActionName
+    parameters: JsonObject
+    revision: Revision | None
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """Work that continues although its action no longer waits for it; ``why`` the action stopped waiting."""
+
+    action: ActionId
+    job: JobId
+    work: Work
+    why: str
+    since: datetime

@@ -1,14 +1,18 @@
-"""Releases, clusters and their nodes: what the software stage runs and where (seeds 001 and 002)."""
+"""Releases, clusters, their nodes, and tasks as they went on nodes (seeds 001 and 002)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.task_graph.layers import Cluster
 from shipyard_api.domain.task_graph.node_facts import setting_keys
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
+from shipyard_api.domain.task_graph.tasks import TaskId
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +60,40 @@ class SoftwareSite:
     def tasks(self) -> tuple[JsonObject, ...]:
         """The effective task documents, each with the roles whose metadata want it."""
         return self.cluster.layer.tasks_of_run()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task on a node in an action. ``marker``: under which the node knows it; the rest as in ``facts.software``."""
+
+    action: ActionId
+    node: NodeName
+    task: TaskId
+    status: TaskStatus
+    marker: str
+    began_at: datetime
+    ended_at: datetime | None
+    exit_status: int | None
+    attempts: int
+    seconds: float
+    detail: str
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMatrix:
+    """All results of an action: ``tasks`` in the order in which they first began, and for each node, by name, a letter
+    for each of them, as ``MATRIX_LETTERS`` has it; NOT_BEGUN where there is no result.
+    """
+
+    tasks: Sequence[TaskId]
+    letters: Mapping[NodeName, str]
+
+
+MATRIX_LETTERS = {
+    TaskStatus.RUNNING: "r",
+    TaskStatus.SUCCESS: "s",
+    TaskStatus.FAILED: "f",
+    TaskStatus.LEFT: "l",
+}
+NOT_BEGUN = "-"

@@ -1,4 +1,4 @@
-"""What the engine reads of its rows: claims, intents, and the steps that have not ended."""
+"""What the engine reads of its rows: claims, intents, steps that have not ended, and work items with epochs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from datetime import datetime
 
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.histories import LostHistory
+from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
@@ -98,3 +99,42 @@ class Unfinished:
     name: ActionName
     open_steps: Sequence[StepId]
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemClaim:
+    """A turn of an item that has begun. ``task`` is what the item works from; ``stopped``: why it must end, if it must.
+
+    ``lost``: what the database may lack of the action's history. ``waiting``: what its last turn waited for.
+    """
+
+    action: ActionId
+    step: StepId
+    item: ItemId
+    epoch: int
+    worker: str
+    task: JsonObject
+    state: JsonObject | None
+    intent: Intent | None
+    paused: bool
+    stopped: str | None
+    user: str
+    context_marker: str
+    traceparent: str
+    lost: LostHistory
+    waiting: WaitingFor | None = None
+
+    @property
+    def unit(self) -> tuple[str, ...]:
+        """What distinguishes the item from all others."""
+        return self.action, self.step, self.item
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether nothing new may start. A stop outweighs a pause."""
+        return self.paused and self.stopped is None
+
+    @property
+    def log_fields(self) -> dict[str, str | int]:
+        """What identifies the turn in log lines."""
+        return {"action": self.action, "step": self.step, "item": self.item, "epoch": self.epoch}

@@ -7,7 +7,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites, insert_rows
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 _groups = t.deployment_groups
 _KNOWN = sa.select(_groups.c.name).where(_groups.c.action_id == sa.bindparam("of_action"))

@@ -9,7 +9,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import hold_rows
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 # The latest outcomes of a node in actions that submitted it, since such a hold on it was last released.
 _IN_A_ROW = sa.text("""

@@ -11,7 +11,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 # The phase of an operation on nodes, and the status of the nodes that it succeeds on.
 _REACHED: Mapping[str, tuple[Phase, NodeStatus]] = {

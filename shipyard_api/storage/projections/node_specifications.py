@@ -20,8 +20,8 @@ from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.ports import provisioner
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.observation_tables import node_specifications
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
+from shipyard_api.storage.site_tables import node_specifications
 
 _NAMES = sa.bindparam("names", type_=ARRAY(sa.Text))
 _PLAN = sa.text("""

@@ -4,7 +4,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import TeardownChanged
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 _INSERT = t.node_teardowns.insert().inline()
 

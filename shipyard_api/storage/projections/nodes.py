@@ -14,8 +14,8 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites, insert_rows
-from shipyard_api.storage.projections.line import Line
-from shipyard_api.storage.worked_nodes import SKIPPED, TORN_DOWN
+from shipyard_api.storage.nodes import SKIPPED, TORN_DOWN
+from shipyard_api.storage.projections import Line
 
 _changed = (
     sa.func.unnest(

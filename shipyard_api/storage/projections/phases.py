@@ -10,7 +10,7 @@ from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStar
 from shipyard_api.domain.groups import PhaseStatus
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 _phases = t.group_phases
 _START = _phases.insert()

@@ -6,7 +6,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 
 _ADD = insert(t.stragglers).on_conflict_do_nothing()
 

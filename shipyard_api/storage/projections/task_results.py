@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.software import TaskChanged, TaskStatus
 from shipyard_api.storage.batched_writes import BatchedWrites, insert_rows
-from shipyard_api.storage.projections.line import Line
-from shipyard_api.storage.software_tables import task_results
+from shipyard_api.storage.projections import Line
+from shipyard_api.storage.site_tables import task_results
 
 _OPEN = frozenset({TaskStatus.RUNNING, TaskStatus.LEFT})
 _LATER = ("status", "marker", "ended_at", "exit_status", "attempts", "seconds", "detail", "tail")

@@ -11,7 +11,7 @@ from shipyard_api.domain.plans.errors import PlanDiffers, PlanNeeded, PlanNotApp
 from shipyard_api.domain.plans.plan import PlanContent, PlanId
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage.unit_of_work import Transaction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 
 
 @dataclass(frozen=True, slots=True)

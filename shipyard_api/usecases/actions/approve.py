@@ -12,8 +12,8 @@ from shipyard_api.domain.plans.errors import OwnWave
 from shipyard_api.domain.plans.plan import same_name
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.usecases.actions.preconditions import lock_running
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.actions.check import lock_running
+from shipyard_api.usecases.callers import Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,12 @@ from shipyard_api.ports.schemas import Schemas
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.approve import ApproveAction
 from shipyard_api.usecases.actions.check import CheckAction
-from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
-from shipyard_api.usecases.actions.check_software import CheckSoftware
+from shipyard_api.usecases.actions.check_software import CheckAcceptance, CheckSoftware
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
-from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.describe import DescribeAction, ListActions
 from shipyard_api.usecases.actions.forecast import ForecastAction
 from shipyard_api.usecases.actions.limits import ActionLimits
-from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.plan_content import content_of

@@ -6,22 +6,30 @@ from dataclasses import dataclass, replace
 from shipyard_api.actions.action import Action, Case, Check, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.specifications import Specifications
+from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.documents import Revision, secret_texts
 from shipyard_api.domain.error_kinds import Invalid, ShipyardError
-from shipyard_api.domain.errors import InvalidParameters, ParametersBreakSchema
+from shipyard_api.domain.errors import (
+    ActionNotFound,
+    ActionOver,
+    InvalidParameters,
+    ParametersBreakSchema,
+)
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.findings import Level
+from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import ALLOW_INTERMEDIATE_COMMITS, MISPLACED, VALUES, Parameters, misplaced, shown
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.domain.teardown.protection import Protection
+from shipyard_api.domain.teardown.etcd_documents import Protection
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
-from shipyard_api.usecases.actions.check_software import CheckSoftware
+from shipyard_api.ports.state.actions import ActionRecord, NewAction
+from shipyard_api.storage.unit_of_work import Store, Transaction
+from shipyard_api.usecases.actions.check_software import CheckAcceptance, CheckSoftware
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
@@ -162,3 +170,23 @@ def _allows_intermediate_commits(request: ActionRequest, action: Action, paramet
     if action.reads is None or ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
         return request.allow_intermediate_commits
     return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
+
+
+def override(action: NewAction, holds: Sequence[Hold]) -> NewAction:
+    """Return the action with the holds that it overrides in its inputs and, as notes, in its journal."""
+    if not holds:
+        return action
+    notes = [Noted("Hold Overridden", f"node {hold.node} is {hold}") for hold in holds]
+    inputs = {**action.inputs, OVERRIDDEN: [hold.id for hold in holds]}
+    return replace(action, inputs=inputs, facts=(*action.facts, *notes))
+
+
+def lock_running(tx: Transaction, action: ActionId) -> ActionRecord:
+    """Return an action, locked until the transaction ends. Raises ActionNotFound, and ActionOver if it has ended."""
+    tx.actions.lock(action)
+    record = tx.actions.get(action)
+    if record is None:
+        raise ActionNotFound(action)
+    if record.state in ENDED:
+        raise ActionOver(action)
+    return record

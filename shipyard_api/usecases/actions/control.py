@@ -36,9 +36,9 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement, by_plan
+from shipyard_api.usecases.actions.check import override
 from shipyard_api.usecases.actions.create import first_notes
-from shipyard_api.usecases.actions.preconditions import override
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.workflow.definition import Definition
 
 _EVERY_NODE: Any = {"status": (), "group": (), "after": "", "limit": 2**31 - 1}

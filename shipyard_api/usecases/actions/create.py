@@ -25,20 +25,19 @@ from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.rollout.policy.reading import PASSED
-from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.domain.task_graph.roles import check_tags
+from shipyard_api.domain.task_graph.run_values import COMMAND
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
-from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.agreed_plan import by_plan
-from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.check import CheckAction, override
 from shipyard_api.usecases.actions.plan_software import without_graph
-from shipyard_api.usecases.actions.preconditions import override
 from shipyard_api.usecases.actions.request import ActionRequest
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.workflow.definition import Definition
 
 LOG = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.rollout_state import paced_rollout
+from shipyard_api.actions.update_checks import TEARDOWN_HISTORY
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import (
@@ -26,12 +27,14 @@ from shipyard_api.domain.rollout.assumptions import Assumptions
 from shipyard_api.domain.rollout.enforcing import open_gates
 from shipyard_api.domain.rollout.forecast import Estimate, Forecast, Seconds, forecast
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
-from shipyard_api.domain.rollout.history import PhaseHistory, assume_teardown
+from shipyard_api.domain.rollout.history import PhaseHistory, TeardownHistory, assume, assume_teardown
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.policy.gates import GateState
+from shipyard_api.domain.rollout.policy.lateness import Usual
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.run_sets import Dice
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
@@ -44,10 +47,53 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
-from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history, read_teardowns
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
+
+# How many actions the history is taken from: the site of last year was another one.
+_ACTIONS = 50
+
+
+def read_history(store: Store, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
+    """Return the history of both phases, or only that of actions before one."""
+    names = ACTIONS.deploying
+    return store.read(lambda tx: tx.nodes.phase_history(names, actions=_ACTIONS, before=before))
+
+
+def read_teardowns(store: Store, ways: Ways, before: ActionId | None = None) -> TeardownHistory:
+    """Return how long servers took to be taken down; nothing is read for an action that takes none down."""
+    if not ways.reinstalled:
+        return TeardownHistory()
+    return store.read(lambda tx: tx.nodes.teardown_history(actions=TEARDOWN_HISTORY, before=before))
+
+
+def measured(store: Store) -> Mapping[Phase, Sequence[float]]:
+    """Return how long each phase of groups took, in seconds and in ascending order."""
+    return {phase: history.seconds for phase, history in read_history(store).items()}
+
+
+def usual_durations(store: Store, models: Mapping[NodeName, str]) -> Usual:
+    """Return how long each phase usually lasts with nodes of these hardware profiles; of enough nodes only."""
+    names = ACTIONS.deploying
+    return store.read(lambda tx: tx.nodes.usual_durations(names, models, actions=_ACTIONS))
+
+
+def assumptions_of(
+    inputs: SiteInputs, history: Mapping[Phase, PhaseHistory], failures: Mapping[Phase, float]
+) -> Assumptions:
+    """Return what to assume of an action with these inputs; ``failures`` replace measured probabilities."""
+    configuration = inputs.configuration
+    limits = {
+        Phase.PREPARE: configuration.prepare_nodes.timeout,
+        Phase.DEPLOY: configuration.deploy_nodes.timeout,
+    }
+    if (burn_in := configuration.burn_in) is None:
+        return assume(history, limits, failures)
+    limits[Phase.PREPARE] -= burn_in.length
+    assumed = assume(history, limits, failures)
+    return {**assumed, Phase.PREPARE: assumed[Phase.PREPARE].lasting(burn_in.prolonged)}
+
 
 RUNS = 2_000
 

@@ -12,7 +12,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import ON_BLOCKED, PARAMETERS, TeardownLimits
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters
-from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.moves import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.site_design import SiteInputs
@@ -43,13 +43,12 @@ from shipyard_api.ports.errors import PeerError
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes, findings_of
+from shipyard_api.usecases.actions.design_changes import DesignChanges, design_changes, findings_of, with_written
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.first_steps import run_checks
-from shipyard_api.usecases.actions.phase_history import assumptions_of, read_history
+from shipyard_api.usecases.actions.forecast import assumptions_of, read_history
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, Retried, SoftwarePlan, tasks_given, without_graph
 from shipyard_api.usecases.actions.request import ActionRequest
-from shipyard_api.usecases.actions.written import with_written
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan, PlanDrain

@@ -8,8 +8,8 @@ from shipyard_api.domain.errors import ActionNotFound, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.reconciliation import Doubt, JobAnswers, parse_answers, unanswered
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.actions.preconditions import lock_running
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.actions.check import lock_running
+from shipyard_api.usecases.callers import Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
-from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.ports.state.software import TaskRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.overview import lacking_of, left_cordoned
 

@@ -1,16 +1,17 @@
 """The request for an action, as use cases receive it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import canonical
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.actions import RequestKey
 from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,28 @@ def _normalized(value: Any) -> Any:
     if isinstance(value, list):
         return [_normalized(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def listed() -> Sequence[ActionName]:
+    """Return the names under which operators create actions, in the order in which people see them."""
+    return ACTIONS.listed
+
+
+def recorded() -> Sequence[ActionName]:
+    """Return the names of all actions, also of those that nobody creates by name."""
+    return tuple(action.name for action in ACTIONS)
+
+
+def takes(name: ActionName, parameter: str) -> bool:
+    """Return whether the action knows the parameter."""
+    return parameter in ACTIONS[name].knows
+
+
+def rights(name: ActionName, written: JsonObject) -> Sequence[str]:
+    """Return the policy rules of callers who create the action with these parameters, as they are written."""
+    return ACTIONS.rights(name, written)
+
+
+def named(written: str) -> ActionName | None:
+    """Return the name that is written, None if there is no such action."""
+    return next((name for name in ACTIONS.listed if name == written), None)

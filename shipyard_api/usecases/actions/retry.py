@@ -7,7 +7,7 @@ from shipyard_api.usecases.actions.agreed_plan import Agreement
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.plan_content import content_of
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.agreed_plan import current
 from shipyard_api.usecases.actions.plan import Plan
 from shipyard_api.usecases.actions.plan_content import content_of
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 
 MOST = 100
 """A list has at most this many plans, the newest."""

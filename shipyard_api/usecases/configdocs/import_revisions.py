@@ -25,7 +25,7 @@ from shipyard_api.ports.documents import (
     RenderingFailed,
     RevisionRecord,
 )
-from shipyard_api.storage.design_import import RevisionImport
+from shipyard_api.storage.designs import RevisionImport
 
 _EMPTY = Revision(0)
 _ALL = 2**31 - 1  # revisions

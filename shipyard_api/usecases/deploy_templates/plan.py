@@ -1,15 +1,16 @@
 """Plan the deploy steps of nodes: traits of the design, our templates, the provisioner's steps (product, section 8)."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.steps.specifications import Specifications, deployed_of
-from shipyard_api.domain.deploy_steps.documents import read_node_traits
 from shipyard_api.domain.deploy_steps.merge import merged
 from shipyard_api.domain.deploy_steps.planning import (
     PlannedNodes,
     RequestedSteps,
     StepPlan,
+    in_short,
     nodes_with_templates,
     plan_cleaning,
     plan_nodes,
@@ -20,16 +21,47 @@ from shipyard_api.domain.deploy_steps.planning import (
 )
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import Runbook
-from shipyard_api.domain.deploy_steps.traits import TraitName
+from shipyard_api.domain.deploy_steps.traits import TraitName, read_node_traits
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import NodeNotInProvisioner
-from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.findings import Finding, error, errors, warning
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.remedies import remedies
+from shipyard_api.domain.specification.given import STEPS
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.deploy_templates.not_applied import templates_not_applied
+
+Differing = Mapping[NodeName, Collection[str] | None]
+
+
+def templates_not_applied(
+    planned: Sequence[PlannedNodes], differing: Differing, *, services: bool
+) -> tuple[Finding, ...]:
+    """Return a warning for nodes that are not deployed again and lack steps of their templates, with the way back.
+
+    ``differing``: all aspects in which each node was given something else, None where that is unknown. ``services``:
+    whether the provisioner can run steps on deployed nodes.
+    """
+    known = {node: aspects for node, aspects in differing.items() if aspects is not None}
+    findings = []
+    for plan in planned:
+        templates = list(dict.fromkeys(name for name, _ in plan.requested))
+        lacking = {node: _lacking(templates, differing[node]) for node in plan.nodes if node in differing}
+        for remedy in remedies([node for node, names in lacking.items() if names], known, services=services):
+            alike: defaultdict[str, list[NodeName]] = defaultdict(list)
+            for node in remedy.nodes:
+                alike[remedy.template or ", ".join(lacking[node])].append(node)
+            for names, nodes in alike.items():
+                already = f"{in_short(nodes)}: already deployed, so there is nothing to do"
+                findings.append(warning("TemplatesNotApplied", f"{already}; {names} would need {remedy.way.value}."))
+    return tuple(findings)
+
+
+def _lacking(templates: Sequence[str], aspects: Collection[str] | None) -> Sequence[str]:
+    return [name for name in templates if aspects is None or f"{STEPS}{name}" in aspects]
+
 
 _PlanRunbook = Callable[[Collection[NodeName], Runbook, Mapping[NodeName, SupportedSteps]], StepPlan]
 

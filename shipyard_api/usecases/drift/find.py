@@ -22,11 +22,11 @@ from shipyard_api.domain.drift.differences import (
     Kind,
     of_design,
     of_down,
+    of_hardware,
     of_machines,
     of_members,
     of_teardowns,
 )
-from shipyard_api.domain.drift.hardware import of_hardware
 from shipyard_api.domain.drift.observations import DownNode, LeftNode, MachineState, ObservedMachine
 from shipyard_api.domain.drift.settings import WantedValues, of_boards, wanted_settings
 from shipyard_api.domain.errors import NoSiteAction

@@ -14,7 +14,7 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.ports.state.observations import Unobserved
+from shipyard_api.ports.state.nodes import Unobserved
 from shipyard_api.storage.unit_of_work import Store
 
 LOG = logging.getLogger(__name__)

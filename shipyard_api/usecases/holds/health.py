@@ -9,7 +9,7 @@ from shipyard_api.domain.holds import SHIPYARD, Hold, HoldClass, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.holds.manage import NodeHolds
 
 LOG = logging.getLogger(__name__)

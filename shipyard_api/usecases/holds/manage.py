@@ -11,7 +11,7 @@ from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.documents import DesignStore, RenderingFailed
 from shipyard_api.ports.state.holds import NewHold, PlacedHold
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from shipyard_api.domain.documents import Rendering
 from shipyard_api.domain.holds import SHIPYARD, HoldKind
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.policy.window_holds import WindowHold, window_holds
+from shipyard_api.domain.rollout.policy.windows import WindowHold, window_holds
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError

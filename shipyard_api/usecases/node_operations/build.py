@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.storage.unit_of_work import Store

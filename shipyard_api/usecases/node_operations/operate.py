@@ -35,11 +35,11 @@ from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.design_references import NotOurDesign, parse_reference
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import ON_BLOCKED, TeardownLimits
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, UnknownRevision
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.storage.unit_of_work import Store, Transaction
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.definition import Definition
 

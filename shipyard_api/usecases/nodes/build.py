@@ -8,18 +8,17 @@ from shipyard_api.actions.site_checks import ActionDesigns
 from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.nodes.adopt import CompareNodes
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
-from shipyard_api.usecases.nodes.compare import CompareNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.hardware import DescribeHardware
-from shipyard_api.usecases.nodes.list import ListNodes
-from shipyard_api.usecases.nodes.statuses import SiteStatuses
+from shipyard_api.usecases.nodes.list import ListNodes, SiteStatuses
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from shipyard_api.domain.errors import EtcdForbids
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.targets import in_batches
+from shipyard_api.domain.teardown.etcd_documents import Protection
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, members_on
 from shipyard_api.domain.teardown.guards import Addresses, cannot_leave, check_batches, check_together
-from shipyard_api.domain.teardown.protection import Protection
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd
 

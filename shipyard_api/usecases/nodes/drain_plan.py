@@ -16,7 +16,7 @@ from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, M
 from shipyard_api.domain.teardown.guards import check_teardown
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.quorum import survivable_failures
-from shipyard_api.ports.cluster_nodes import ClusterNodes, NodeLook
+from shipyard_api.ports.cluster import ClusterNodes, NodeLook
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd
 

@@ -3,10 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
+from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.errors import NodeNotFound
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.specification.impact import NodeImpact
+from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeHistory, NodeRecord, TeardownRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
 
@@ -93,3 +96,30 @@ def _completed(tx: Transaction, records: Sequence[LastNodeRecord]) -> Sequence[L
         )
         for name, record in zip(names, records, strict=True)
     ]
+
+
+class StatusKind(Enum):
+    """Kinds of machine status; the values are the words of the parameter (contract: shipyard-rest, 10)."""
+
+    PROVISIONING = "nodes-provision-status"
+    POWER = "machines-power-state"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStatuses:
+    """The use case; changes nothing. Raises the provisioner's errors. May take minutes on a large site."""
+
+    provisioner: Provisioner
+
+    def __call__(self, kinds: Collection[StatusKind]) -> Mapping[StatusKind, Sequence[tuple[str, str]]]:
+        """Return the status of every machine by name, for each kind, with a single call to the provisioner."""
+        machines = sorted(self.provisioner.conditions(), key=lambda machine: machine.name)
+        return {
+            kind: [(machine.name, _status(machine, kind)) for machine in machines]
+            for kind in StatusKind
+            if kind in kinds
+        }
+
+
+def _status(condition: ObservedMachine, kind: StatusKind) -> str:
+    return condition.status if kind is StatusKind.PROVISIONING else condition.power

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from shipyard_api.domain.addressing import networks_of
+from shipyard_api.domain.documents import BAREMETAL_NODE, HOST_PROFILE, Rendering, scrubber
 from shipyard_api.domain.errors import InvalidDesign
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.errors import AssignmentRefused, NodesNotInSite, UnknownLabels, listed
 from shipyard_api.domain.task_graph.layers import SITE, Layer, Owner, OwnerKind
-from shipyard_api.domain.task_graph.roles import ClusterNode, tags_after_role_change
-from shipyard_api.domain.task_graph.tag_check import check_tags
+from shipyard_api.domain.task_graph.roles import ClusterNode, check_tags, tags_after_role_change
 from shipyard_api.domain.task_graph.tasks import Domain
 from shipyard_api.ports.assignment_plugin import AssignmentPlugin
 from shipyard_api.ports.documents import DesignStore, RenderingFailed
@@ -18,9 +19,42 @@ from shipyard_api.ports.state.software import StoredNode
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
-from shipyard_api.usecases.software.designed_nodes import DesignedNode, designed_nodes
 from shipyard_api.usecases.software.owners import change_kept_out, cluster_of
 from shipyard_api.usecases.software.run_states import NodeRun, newest_runs
+
+
+@dataclass(frozen=True, slots=True)
+class DesignedNode:
+    """What selectors match, what a node inherits from host profiles included, and its fixed addresses by network."""
+
+    rack: str
+    tags: tuple[str, ...]
+    labels: Mapping[str, str]
+    addresses: Mapping[str, str]
+
+
+def designed_nodes(design: Rendering) -> Mapping[NodeName, DesignedNode]:
+    """Return the nodes of a design. In labels, which are free texts, those of encrypted documents are replaced.
+
+    Texts of nodes and host profiles are not: a site may encrypt these as a whole. Racks and tags stay as they are, as
+    groups are made of them: a common word in an encrypted document must not make one tag of two.
+    """
+    documents = [rendered.document for rendered in design.documents]
+    machines = (BAREMETAL_NODE, HOST_PROFILE)
+    clean = scrubber(
+        document.data for document in documents if document.is_encrypted and document.schema not in machines
+    )
+    addresses = networks_of(documents)
+    return {
+        name: DesignedNode(
+            rack=node.rack,
+            tags=tuple(sorted(node.tags)),
+            labels={key: clean(value) for key, value in sorted(node.labels)},
+            addresses=addresses.get(name, {}),
+        )
+        for name, node in design.machines.nodes.items()
+    }
+
 
 Change = Callable[[StoredNode, Layer], StoredNode]
 Changed = tuple[Sequence[StoredNode], Sequence[Finding]]

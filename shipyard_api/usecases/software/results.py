@@ -11,7 +11,7 @@ from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Output, RemoteTasks
-from shipyard_api.ports.state.task_results import TaskMatrix, TaskRecord
+from shipyard_api.ports.state.software import TaskMatrix, TaskRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
 
 

@@ -15,12 +15,12 @@ from shipyard_api.domain.task_graph.graph import TaskGraph, stage_name
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord, StepRecord
-from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.ports.state.software import TaskRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
-from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.software.nodes import SoftwareNodes
 from shipyard_api.usecases.software.owners import cluster_of
 from shipyard_api.usecases.software.run_states import progress_of, state_of_run

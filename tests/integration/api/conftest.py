@@ -15,11 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from ulid import ULID
 
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
-from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.deckhand import DeckhandOptions
+from shipyard_api.adapters.drydock import DrydockOptions
+from shipyard_api.adapters.encryption import EncryptionOptions
 from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
-from shipyard_api.adapters.encryption.options import EncryptionOptions
-from shipyard_api.adapters.identity.options import IdentityOptions, Seconds
+from shipyard_api.adapters.identity import IdentityOptions, Seconds
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.api.mount import Mount

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from shipyard_api.api.mount import Mount
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site
 from tests.integration.api.wire import small_design

@@ -15,7 +15,7 @@ from shipyard_api.settings.types import Count
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
 from shipyard_api.wiring.settings import ApiOptions
 from tests.integration.api import canaries, description

@@ -10,7 +10,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api.wire import Caller, Site
 
 

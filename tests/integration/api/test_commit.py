@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.adapters.promenade import PromenadeOptions
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap, parts

@@ -7,9 +7,9 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.oslo_policy.options import PolicyOptions
+from shipyard_api.adapters.oslo_policy import PolicyOptions
 from shipyard_api.storage import tables as t
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import Caller, Site, messages, small_design

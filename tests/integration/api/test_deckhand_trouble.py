@@ -6,10 +6,10 @@ import falcon
 import pytest
 from falcon.testing import Result
 
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
+from shipyard_api.adapters.deckhand import DeckhandOptions
 from shipyard_api.settings.types import Secret
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
 from tests.factories import document
 from tests.integration.api.conftest import settings

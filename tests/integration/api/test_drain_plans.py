@@ -8,7 +8,7 @@ from typing import Any
 import falcon
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.labels import Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
 from tests.integration.api.cluster_world import ClusterWorld
 from tests.integration.api.wire import JSON, Site

@@ -11,7 +11,7 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
+from shipyard_api.adapters.postgres_listen import PostgresNotices
 from shipyard_api.api.events import hub as hub_module
 from shipyard_api.api.events import wire
 from shipyard_api.api.events.hub import Hub, TooManyListeners
@@ -22,7 +22,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.storage import journal
 from shipyard_api.storage.addresses import conninfo
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.journal.follow import FollowJournal
 from tests.integration.api import description

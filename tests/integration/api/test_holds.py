@@ -17,7 +17,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.storage import tables as t
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from tests.factories import group_entry, strategy_document
 from tests.integration.api.recorded import record
 from tests.integration.api.test_site_nodes import members, names

@@ -21,9 +21,9 @@ import sqlalchemy as sa
 import yaml
 from falcon.testing import Result
 
+from shipyard_api.adapters.deckhand import DeckhandOptions
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain.documents import Revision
@@ -31,7 +31,7 @@ from shipyard_api.programs.imports import run
 from shipyard_api.programs.launch import run_program
 from shipyard_api.settings.types import Address, HeaderSecret
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.design_import import RevisionImport
+from shipyard_api.storage.designs import RevisionImport
 from shipyard_api.usecases.configdocs.import_revisions import ImportRevisions
 from shipyard_api.wiring import bootstrap
 from shipyard_simulators.deckhand.behaviour import Behaviour

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from shipyard_api.api.mount import Mount
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from tests.factories import document
 from tests.integration.api import description, test_as_described
 from tests.integration.api.conftest import new_site

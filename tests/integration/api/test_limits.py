@@ -15,7 +15,7 @@ from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.state.actions import LIMITS
 from shipyard_api.storage import tables as t
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api.wire import JSON, V1, Caller, Site, everything_said, small_design
 from tests.integration.storage.conftest import new_action
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.adapters.promenade import PromenadeOptions
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.cluster_world import HREF, ClusterWorld, reference
 from tests.integration.api.conftest import new_site, settings

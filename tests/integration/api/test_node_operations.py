@@ -13,11 +13,10 @@ from falcon.testing import Result
 
 from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
-from shipyard_api.domain.teardown.labels import CORDONED_KEY
+from shipyard_api.domain.teardown.labels import CORDONED_KEY, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.observing.logs import AUDIT
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api.cluster_world import MOST, ClusterWorld, reference
 from tests.integration.api.wire import JSON, V1, Caller, everything_said, messages, small_design
 from tests.teardown_world import ETCD, pod

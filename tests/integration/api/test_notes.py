@@ -10,8 +10,8 @@ import pytest
 import requests
 import sqlalchemy as sa
 
-from shipyard_api.adapters.maas.options import MaasOptions
-from shipyard_api.adapters.oslo_policy.options import PolicyOptions
+from shipyard_api.adapters.maas import MaasOptions
+from shipyard_api.adapters.oslo_policy import PolicyOptions
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported

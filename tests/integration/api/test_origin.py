@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
-from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.adapters.deckhand import DeckhandOptions
+from shipyard_api.adapters.promenade import PromenadeOptions
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap

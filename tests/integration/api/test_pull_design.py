@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.git.options import GitOptions
-from shipyard_api.adapters.git.options import Repository as Address
+from shipyard_api.adapters.git import GitOptions
+from shipyard_api.adapters.git import Repository as Address
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.pulls import Goal
 from shipyard_api.storage import tables as t
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
-from shipyard_api.usecases.pulls.pull import PullDesign
+from shipyard_api.usecases.pulls import PullDesign
 from shipyard_api.wiring import bootstrap, parts, pulls
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import node_document

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.drydock import DrydockOptions
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings.types import Secret
 from shipyard_api.storage import tables as t

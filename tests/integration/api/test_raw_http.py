@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from shipyard_api.observing import logs
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
 from tests.integration.api.served import Server, gunicorn

@@ -62,10 +62,10 @@ from shipyard_api.domain.teardown import order
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
-from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.ports.state.nodes import Straggler
 from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.storage.actions import SERVER, Actions
-from shipyard_api.storage.journal_entries import Journal
+from shipyard_api.storage.journal import Journal
 from shipyard_api.storage.stragglers import Stragglers
 from shipyard_api.storage.turns import Turns
 from shipyard_api.storage.unit_of_work import Store, Transaction, connect_readers

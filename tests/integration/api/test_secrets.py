@@ -6,8 +6,8 @@ import falcon
 import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api.adapters.encryption import EncryptionOptions
 from shipyard_api.adapters.encryption.fernet import new_key
-from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.settings.types import Secret
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.wiring import bootstrap

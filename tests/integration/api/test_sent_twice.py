@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
-from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.identity import IdentityKind, IdentityOptions
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.storage import tables as t
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
 from tests import simulated_keystone
 from tests.integration.api.conftest import settings

@@ -10,7 +10,7 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
+from shipyard_api.adapters.deckhand import DeckhandOptions
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
@@ -23,7 +23,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.settings.types import Secret
 from shipyard_api.storage import journal
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.wiring import bootstrap, parts
 from shipyard_simulators.deckhand.simulator import running as deckhand
 from tests.distributions import installed_example

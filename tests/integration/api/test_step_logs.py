@@ -20,8 +20,8 @@ from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.journal_entries import Journal
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.storage.journal import Journal
+from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api.recorded import statements
 from tests.integration.api.wire import V1, Site, kept, small_design
 

@@ -10,13 +10,13 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api.adapters.oslo_policy.options import PolicyOptions
+from shipyard_api.adapters.oslo_policy import PolicyOptions
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import WITHOUT_APPROVAL
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.plan_tables import plans
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.storage.site_tables import plans
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
 from tests.integration.api.conftest import settings
 from tests.integration.api.test_approvals import await_approval

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions, Seconds
-from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.identity import IdentityKind, IdentityOptions, Seconds
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.programs import launch
 from shipyard_api.storage.unit_of_work import Store, connect
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
 from tests import simulated_keystone
 from tests.integration.api import description

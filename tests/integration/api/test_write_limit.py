@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from shipyard_api.settings.types import Count
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
 from shipyard_api.wiring.settings import ApiOptions
 from tests.integration.api import description

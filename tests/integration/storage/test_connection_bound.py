@@ -8,7 +8,7 @@ import psycopg2
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.storage.connection_bound import ConnectionBound
+from shipyard_api.storage.connections import ConnectionBound
 from shipyard_api.storage.unit_of_work import connect
 
 
@@ -62,8 +62,8 @@ def test_a_database_out_of_reach_fails_at_once_for_a_while(monkeypatch: pytest.M
         attempts.append(url)
         raise psycopg2.OperationalError("refused")
 
-    monkeypatch.setattr("shipyard_api.storage.connection_bound.open_connection", refuse)
-    monkeypatch.setattr("shipyard_api.storage.connection_bound.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("shipyard_api.storage.connections.open_connection", refuse)
+    monkeypatch.setattr("shipyard_api.storage.connections.time.monotonic", lambda: now[0])
     bound = ConnectionBound(4)
     tried = []
     for at in (0.0, 0.9, 1.1, 3.0, 3.2, 7.0, 7.3):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.storage.connection_watchdog import ConnectionWatchdog
+from shipyard_api.storage.connections import ConnectionWatchdog
 from shipyard_api.storage.unit_of_work import connect
 from tests.cuttable import Line, cuttable
 

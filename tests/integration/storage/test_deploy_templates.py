@@ -11,7 +11,7 @@ from shipyard_api.domain.deploy_steps.errors import TemplateChanged, TemplateExi
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.ports.state.deploy_templates import Page, SortKey, StoredTemplate, TemplateId
-from shipyard_api.storage import template_tables as t
+from shipyard_api.storage import site_tables as t
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates, WrittenTemplate
 from tests.refusals import refuses

@@ -10,7 +10,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.ports.state.journal import Ends
 from shipyard_api.storage import journal
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.journal.follow import FollowJournal
 

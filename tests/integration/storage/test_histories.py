@@ -12,7 +12,7 @@ from shipyard_api.domain.histories import Position
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.storage import tables
 from shipyard_api.storage.histories import CONNECTION, HIGHEST, TOPIC
-from shipyard_api.storage.history_tables import histories
+from shipyard_api.storage.site_tables import histories
 from shipyard_api.storage.unit_of_work import Store, connect
 
 Create = Callable[..., ActionId]

@@ -20,7 +20,7 @@ from shipyard_api.ports.state.holds import NewHold, PlacedHold
 from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.unit_of_work import Store
 from tests.factories import group, strategy
 from tests.waiting import PATIENCE

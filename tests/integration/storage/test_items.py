@@ -13,8 +13,7 @@ from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
-from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.turns import Claim, Intent
+from shipyard_api.ports.state.turns import Claim, Intent, ItemClaim
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.rows import JOBS

@@ -15,7 +15,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import JobId
 from shipyard_api.storage import journal
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.unit_of_work import Store
 from tests.factories import group, strategy
 

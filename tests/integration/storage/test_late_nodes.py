@@ -19,7 +19,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.state.nodes import Late
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.unit_of_work import Store
 from tests.factories import group, strategy
 

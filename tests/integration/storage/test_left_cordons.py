@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.left_cordons import LeftCordon
+from shipyard_api.domain.teardown.drain import LeftCordon
 from shipyard_api.domain.teardown.order import UNKNOWN_NODE, Operation, Outcome
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store

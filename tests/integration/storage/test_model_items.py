@@ -12,8 +12,7 @@ from shipyard_api.domain.actions import ActionId, Control, RunState, StepId
 from shipyard_api.domain.items import ItemId, ItemState, NewItem
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
-from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.turns import Claim, Intent
+from shipyard_api.ports.state.turns import Claim, Intent, ItemClaim
 from shipyard_api.storage.unit_of_work import Store
 from tests.model.database import STEP, Database, Rows, controlled
 from tests.model.item_rows import ItemRows, released

@@ -12,13 +12,12 @@ from sqlalchemy.dialects.postgresql import insert
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.observation_tables import node_sightings
-from shipyard_api.storage.plan_tables import plans
 from shipyard_api.storage.retention import _PARTS
+from shipyard_api.storage.site_tables import node_sightings, plans
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.retention import prune as module
-from shipyard_api.usecases.retention.prune import BATCH, PruneHistory
+from shipyard_api.usecases import retention as module
+from shipyard_api.usecases.retention import BATCH, PruneHistory
 from tests.integration.storage.rows import counts
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

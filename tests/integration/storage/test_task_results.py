@@ -11,7 +11,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.unit_of_work import Store
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
+from shipyard_api.usecases.tokens import ApiTokens, TokenFault
 
 DIGEST, OTHER = bytes(range(32)), bytes(32)
 

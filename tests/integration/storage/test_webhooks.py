@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.webhooks.options import Target, key_of
+from shipyard_api.adapters.webhooks import Target, key_of
 from shipyard_api.adapters.webhooks.receiver import WebhookReceiver, standard_signature
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.steps import StepStarted
@@ -19,9 +19,9 @@ from shipyard_api.observing.logs import JsonLines
 from shipyard_api.ports.state.journal import EventFormat
 from shipyard_api.settings.types import Secret
 from shipyard_api.storage import journal
-from shipyard_api.storage.projections.line import Line
+from shipyard_api.storage.projections import Line
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.webhooks.deliver import PAUSE, DeliverEvents
+from shipyard_api.usecases.webhooks import PAUSE, DeliverEvents
 from tests.integration.api import description
 from tests.integration.storage.test_following import AT, write
 from tests.peer import Answer, Peer, running, seconds_for

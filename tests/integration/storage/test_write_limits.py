@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.errors import TooManyRequests
 from shipyard_api.storage.unit_of_work import Store, connect
-from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from shipyard_api.usecases.callers import LimitWrites
 from tests.integration.storage.rows import with_stopped_clock
 from tests.refusals import refuses
 

@@ -14,11 +14,11 @@ from shipyard_api.adapters.drydock.links import DrydockLinks
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.adapters.keystone.client import KeystoneClient
-from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_api.adapters.maas import job_tags
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner

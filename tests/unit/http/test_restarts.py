@@ -12,8 +12,8 @@ from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.ironic.client import IronicClient
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.adapters.keystone.client import KeystoneClient
-from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.maas.client import MaasClient

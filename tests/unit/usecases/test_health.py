@@ -8,10 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from shipyard_api.domain.replication import Replication
+from shipyard_api.domain.histories import Replication
 from shipyard_api.ports.state.measures import HistoryState, QueueHealth
-from shipyard_api.usecases.clock_skew import Answered, ClockSkew
-from shipyard_api.usecases.health import CheckHealth
+from shipyard_api.usecases.health import Answered, CheckHealth, ClockSkew
 from tests.unit.tables import table
 
 CALM = QueueHealth(0.0, 1.0)

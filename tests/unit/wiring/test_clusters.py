@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
 from shipyard_api.wiring import clusters
 from shipyard_api.wiring.settings import SettingsError, load
 

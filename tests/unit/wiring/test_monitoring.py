@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 from click.testing import CliRunner
 
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.programs import worker
 from shipyard_api.settings.types import Count
 from shipyard_api.wiring.monitoring import status_port

@@ -6,9 +6,9 @@ from typing import get_type_hints
 
 import pytest
 
-from shipyard_api.adapters.git.options import Directory, Reference, Repository
-from shipyard_api.adapters.oidc.options import RoleTable
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.git import Directory, Reference, Repository
+from shipyard_api.adapters.oidc import RoleTable
+from shipyard_api.adapters.procrastinate import WorkerOptions
 from shipyard_api.settings.plugins import PluginName
 from shipyard_api.settings.types import Address, Contact, Count, HeaderSecret, NodePage, Port, Seconds, Share
 from shipyard_api.wiring import bootstrap

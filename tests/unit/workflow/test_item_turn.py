@@ -14,8 +14,7 @@ from shipyard_api.domain.facts.steps import StepsSkipped
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.items import ItemId, ItemState
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.state.items import ItemClaim
-from shipyard_api.ports.state.turns import Intent
+from shipyard_api.ports.state.turns import Intent, ItemClaim
 from shipyard_api.workflow.attempts import BROKEN_TURNS, Again
 from shipyard_api.workflow.item_turn import ItemTurns
 from shipyard_api.workflow.step import Act, Done, Failed, Gather, ItemKind, Json, Look

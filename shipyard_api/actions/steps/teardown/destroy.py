@@ -18,7 +18,7 @@ from shipyard_api.domain.teardown.kubelet import Kubelet, Ready
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.removal_checks import pods_in_the_way
 from shipyard_api.ports import provisioner as port
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Provisioner, Wipe, Work
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure

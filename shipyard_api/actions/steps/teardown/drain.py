@@ -15,7 +15,7 @@ from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.pods import PodUid
-from shipyard_api.ports.cluster_nodes import ClusterNode, ClusterNodes, Eviction, EvictionOutcome, NodeLook
+from shipyard_api.ports.cluster import ClusterNode, ClusterNodes, Eviction, EvictionOutcome, NodeLook
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded
 

@@ -11,12 +11,12 @@ from shipyard_api.actions.steps.teardown.state import NodeState, Removal, moved,
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.reconciliation import JobAnswers
+from shipyard_api.domain.teardown.etcd_documents import Protection
 from shipyard_api.domain.teardown.etcd_health import Health, Readiness, health, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
 from shipyard_api.domain.teardown.order import Operation
-from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.domain.teardown.quorum import Gone, Refused, Remove, decide_removal
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd, EtcdAccess
 from shipyard_api.ports.provisioner import Marker

@@ -9,7 +9,7 @@ from shipyard_api.actions.steps.teardown.state import NodeState, waiting
 from shipyard_api.domain.teardown.kubelet import is_shut_down
 from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE
 from shipyard_api.domain.teardown.order import Operation
-from shipyard_api.ports.cluster_nodes import ClusterNode, ClusterNodes, KubeletStopper
+from shipyard_api.ports.cluster import ClusterNode, ClusterNodes, KubeletStopper
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded
 

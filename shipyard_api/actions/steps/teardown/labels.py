@@ -14,7 +14,7 @@ from shipyard_api.domain.teardown.labels import CORDONED_KEY, DECOMMISSION_KEY, 
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.pods import Pod
 from shipyard_api.domain.teardown.removal_checks import own_pods, unsettled
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded, Look
 

@@ -10,7 +10,7 @@ from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.removal_checks import check_removal
-from shipyard_api.ports.cluster_nodes import ClusterNodes, NodeDeletion, NodeLook
+from shipyard_api.ports.cluster import ClusterNodes, NodeDeletion, NodeLook
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded, Look
 

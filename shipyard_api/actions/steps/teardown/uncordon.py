@@ -11,7 +11,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.remedies import Way, command
 from shipyard_api.domain.teardown.labels import CORDONED_KEY, SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.order import Operation
-from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded
 

@@ -18,8 +18,7 @@ from shipyard_api.domain.rollout.policy.gates import AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.lateness import ANY, LEAST, Lateness, OnLate, Usual
 from shipyard_api.domain.rollout.policy.policy import Policy, Rule
 from shipyard_api.domain.rollout.policy.waves import REST, Scope, Wave, Waves
-from shipyard_api.domain.rollout.policy.window_holds import window_holds
-from shipyard_api.domain.rollout.policy.windows import ServerWindows, Unit, Windows, parse_window
+from shipyard_api.domain.rollout.policy.windows import ServerWindows, Unit, Windows, parse_window, window_holds
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.selectors import select

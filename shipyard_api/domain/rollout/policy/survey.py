@@ -6,11 +6,13 @@ from datetime import datetime
 from enum import Enum
 from itertools import islice
 
+from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.rollout.policy.budgets import BudgetUse
+from shipyard_api.domain.rollout.policy.budgets import BudgetUse, Domain
 from shipyard_api.domain.rollout.policy.gates import Gate, standing
 from shipyard_api.domain.rollout.policy.pace import Situation, WaveState
 from shipyard_api.domain.rollout.policy.pacing import Pace, Progress, use_of
+from shipyard_api.domain.rollout.policy.reading import PATH, PolicyInputs
 from shipyard_api.domain.rollout.policy.waves import Course
 from shipyard_api.domain.rollout.policy.windows import Windows
 
@@ -136,3 +138,32 @@ def _gates(gates: Sequence[Gate], state: WaveState, progress: Progress, now: dat
         else:
             place = GateStanding.PAUSED if current.paused else GateStanding.OPEN
             yield SurveyedGate(gate, place, current.until)
+
+
+def closed_now(policy: PolicyInputs, now: datetime) -> Finding | None:
+    """Return that no server begins now, because of the windows; None if one may, or if none ever will."""
+    windows = policy.of_servers
+    reason = windows.blocked(now) if windows else None
+    if reason is None or reason.never:
+        return None
+    message = f"The action waits for a maintenance window before it begins with a server: {reason.why}."
+    return warning("PolicyWindowClosed", message, path=f"{PATH}/windows")
+
+
+def smaller_batches(budget: Domain, size: int, wanted: int) -> Finding:
+    """Return that a budget makes batches smaller."""
+    most = budget.unavailable
+    message = f"The {budget} lets {most} server(s) be down together, so {size} target(s) go at a time, not {wanted}."
+    return warning("PolicySmallerBatches", message, path=f"{PATH}/budgets")
+
+
+def policy_passed(action: str) -> Finding:
+    """Return that the action asks neither budgets nor windows."""
+    message = f"{action} is forced: its servers begin although budgets or maintenance windows forbid it."
+    return warning("PolicyPassed", message, path=PATH)
+
+
+def policy_not_passed(action: str) -> Finding:
+    """Return that the caller may not pass budgets and windows."""
+    message = f"{action} keeps to budgets and maintenance windows: you may not pass them with force."
+    return warning("PolicyNotPassed", message, path=PATH)

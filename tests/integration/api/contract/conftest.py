@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
-from shipyard_api.adapters.deckhand.options import DeckhandOptions
-from shipyard_api.adapters.oslo_policy.options import PolicyOptions
+from shipyard_api.adapters.deckhand import DeckhandOptions
+from shipyard_api.adapters.oslo_policy import PolicyOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.settings.types import Count
 from shipyard_api.storage.unit_of_work import Store, connect

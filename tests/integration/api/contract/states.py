@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
-from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.identity import IdentityKind, IdentityOptions
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.storage import tables as t

@@ -9,7 +9,7 @@ import pytest
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage.unit_of_work import Store, connect
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
 from tests.integration.api.contract.case import error

@@ -17,7 +17,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.moves import SERIAL, Mode
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName

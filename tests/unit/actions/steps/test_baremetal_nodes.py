@@ -21,8 +21,7 @@ from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.reconciliation import JobAnswers
-from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.moves import Mode, Move
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work

@@ -15,7 +15,7 @@ from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, Pha
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.moves import Mode
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState

@@ -14,8 +14,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.modes import Mode, OnTimeout
-from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.moves import Mode, Move, OnTimeout
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import JobId, Operation, Work
 from shipyard_api.workflow.step import Act, Folded, Look

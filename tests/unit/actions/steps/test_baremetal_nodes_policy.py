@@ -13,7 +13,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.moves import Mode
 from shipyard_api.domain.rollout.policy.gates import Answer
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.strategy.strategy import GroupName

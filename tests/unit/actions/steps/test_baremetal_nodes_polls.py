@@ -12,8 +12,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.modes import Mode, OnTimeout
-from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.moves import Mode, Move, OnTimeout
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import JobAhead, JobId, JobReport
 from shipyard_api.workflow.step import Act, Done, Folded, PeerFailure

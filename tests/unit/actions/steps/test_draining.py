@@ -16,8 +16,7 @@ from shipyard_api.domain.nodes import Node, NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.ways import Way
 from shipyard_api.domain.teardown.drain import OnBlocked
-from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
-from shipyard_api.domain.teardown.labels import SERVICE_CORDONED_KEY
+from shipyard_api.domain.teardown.labels import SERVICE_CORDONED_KEY, Operator, Requirement
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.ports.errors import Unavailable

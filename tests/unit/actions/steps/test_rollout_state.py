@@ -8,7 +8,7 @@ import pytest
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.rollout_state import VERSION, VERSIONS, RolloutState
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout.modes import Mode, OnTimeout
+from shipyard_api.domain.rollout.moves import Mode, OnTimeout
 from shipyard_api.workflow.step import Act
 from tests.factories import group_entry
 from tests.unit.actions.steps import rollouts

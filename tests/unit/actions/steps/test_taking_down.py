@@ -17,7 +17,7 @@ from shipyard_api.domain.facts.nodes import NodesLeft
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.moves import SERIAL, Mode
 from shipyard_api.domain.rollout.ways import Way, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.teardown.order import Operation

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from shipyard_api.adapters.drydock import links as module
-from shipyard_api.adapters.drydock.addresses import DrydockAddresses
-from shipyard_api.adapters.drydock.links import DrydockLinks
+from shipyard_api.adapters.drydock.links import DrydockAddresses, DrydockLinks
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import PATIENT, Answer, Peer
 

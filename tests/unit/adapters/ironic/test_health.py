@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.adapters.ironic import Unhealthy
 from shipyard_api.adapters.ironic.client import IronicClient
-from shipyard_api.adapters.ironic.options import Unhealthy
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.errors import Refused

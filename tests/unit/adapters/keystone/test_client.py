@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.adapters.keystone import KeystoneOptions, Scope
 from shipyard_api.adapters.keystone.client import KeystoneClient
-from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests import simulated_keystone
 from tests.peer import Answer, Peer

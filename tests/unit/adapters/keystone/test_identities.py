@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.adapters.keystone import KeystoneOptions
 from shipyard_api.adapters.keystone import identities as adapter
 from shipyard_api.adapters.keystone.circuit_breaker import PAUSE_SECONDS
 from shipyard_api.adapters.keystone.identities import KeystoneIdentities, TokenCache
-from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from tests import simulated_keystone

@@ -12,7 +12,7 @@ from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.pods import Pod, PodUid
-from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, EvictionOutcome, NodeDeletion
+from shipyard_api.ports.cluster import ClusterNode, Eviction, EvictionOutcome, NodeDeletion
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("joserfc", reason="the extra oidc is not installed")
 
+from shipyard_api.adapters.oidc import OidcOptions, RoleTable
 from shipyard_api.adapters.oidc.identities import check_origin, identity_of, session_in
-from shipyard_api.adapters.oidc.options import OidcOptions, RoleTable
 from shipyard_api.domain.error_kinds import Forbidden
 from shipyard_api.settings.types import Address
 from tests.unit.tables import every_row

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from joserfc import jws
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
-from shipyard_api.adapters.oidc.options import OidcOptions
+from shipyard_api.adapters.oidc import OidcOptions
 from shipyard_api.adapters.oidc.provider import Provider
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.errors import Unavailable

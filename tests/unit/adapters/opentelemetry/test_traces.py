@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from shipyard_api.adapters.opentelemetry.options import TraceOptions
+from shipyard_api.adapters.opentelemetry import TraceOptions
 from shipyard_api.adapters.opentelemetry.traces import Traces
 from shipyard_api.observing.request_context import propagated
 from shipyard_api.observing.telemetry import NO_ANSWER, Kind, observe_with, observed, traceparent

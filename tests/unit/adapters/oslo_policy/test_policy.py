@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.adapters.oslo_policy import options
+from shipyard_api.adapters import oslo_policy
+from shipyard_api.adapters.oslo_policy import PolicyOptions
 from shipyard_api.adapters.oslo_policy import policy as adapter
-from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.oslo_policy.policy import OsloPolicy, sample
 from shipyard_api.domain.policy import ANYONE, GUARDS, RULES, default_roles
 from shipyard_api.ports.identity import Identity, PolicyBroken
@@ -280,8 +280,8 @@ def test_a_named_file_has_to_be_there_whatever_the_usual_one_says(file: Path, tm
 
 
 def test_the_service_watches_for_the_usual_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert str(options.USUAL_FILE) == "/etc/shipyard/policy.yaml"
-    monkeypatch.setattr(options, "USUAL_FILE", file)
+    assert str(oslo_policy.USUAL_FILE) == "/etc/shipyard/policy.yaml"
+    monkeypatch.setattr(oslo_policy, "USUAL_FILE", file)
     monkeypatch.setattr(access, "POLICY_SECONDS", 0.0)
     policy = access.policy(Settings())
     assert policy.allows(LIST, who("viewer"))

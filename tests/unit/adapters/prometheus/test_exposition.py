@@ -5,8 +5,7 @@ from importlib.metadata import version
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from shipyard_api.adapters.prometheus.activities import ActivityMetrics
-from shipyard_api.adapters.prometheus.exposition import PrometheusText
+from shipyard_api.adapters.prometheus.exposition import ActivityMetrics, PrometheusText
 from tests.unit.tables import every_row
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from shipyard_api.adapters.prometheus.activities import ActivityMetrics
-from shipyard_api.adapters.prometheus.exposition import PrometheusText
+from shipyard_api.adapters.prometheus.exposition import ActivityMetrics, PrometheusText
 from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.measures import Count, QueueLoad, SiteCounts

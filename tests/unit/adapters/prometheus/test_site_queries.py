@@ -15,8 +15,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from shipyard_api.adapters.prometheus.activities import ActivityMetrics
-from shipyard_api.adapters.prometheus.exposition import PrometheusText
+from shipyard_api.adapters.prometheus.exposition import ActivityMetrics, PrometheusText
 from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.observing.telemetry import Activity, Kind
 from tests.conftest import ROOT

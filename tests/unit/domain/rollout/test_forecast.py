@@ -12,8 +12,7 @@ from shipyard_api.domain.rollout.assumptions import PRIOR, Beta, Failure, PhaseA
 from shipyard_api.domain.rollout.forecast import Estimate, Forecast, PhaseForecast, forecast
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.moves import SERIAL, Mode, Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import Criterion
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName

@@ -15,8 +15,7 @@ from shipyard_api.domain.rollout.forecast import Forecast, forecast
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.group_statuses import GroupStatuses
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL
-from shipyard_api.domain.rollout.moves import Outcome
+from shipyard_api.domain.rollout.moves import SERIAL, Outcome
 from shipyard_api.domain.rollout.planning import plan_groups
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Gate, GateKind

@@ -12,7 +12,7 @@ from shipyard_api.domain.rollout.forecast import draw_nodes, succeeding
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns
 from shipyard_api.domain.rollout.history import PhaseHistory, assume
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL
+from shipyard_api.domain.rollout.moves import SERIAL
 from shipyard_api.domain.rollout.rehearsal import rehearse
 from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import group, strategy

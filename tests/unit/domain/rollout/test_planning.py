@@ -5,7 +5,7 @@ from typing import Any
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.assumptions import Assumptions, PhaseAssumption
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.moves import SERIAL, Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName
 from tests.factories import group, strategy

@@ -7,7 +7,7 @@ from typing import Any
 
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, Loss, PodClass, plan_drain
 from shipyard_api.domain.teardown.kubelet import Kubelet
-from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
+from shipyard_api.domain.teardown.labels import NodeFit, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodPhase, PodUid
 from tests.unit.tables import every_row
 

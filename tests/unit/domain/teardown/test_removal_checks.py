@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, PlannedPod, PodClass
 from shipyard_api.domain.teardown.kubelet import Kubelet
-from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
+from shipyard_api.domain.teardown.labels import NodeFit, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Controller, DaemonSet, Pod, PodUid
 from shipyard_api.domain.teardown.removal_checks import check_removal, unsettled
 from tests.unit.tables import every_row

@@ -11,7 +11,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.observations import LeftNode, MachineObservation, ObservedMachine, ObservedMember
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.documents import UnreadableDesign
-from shipyard_api.ports.state.observations import Unobserved
+from shipyard_api.ports.state.nodes import Unobserved
 from shipyard_api.usecases.drift.observe import PATIENCE, ObserveNodes
 from tests.unit.tables import every_row
 

@@ -14,7 +14,7 @@ from shipyard_api.domain.teardown.drain_plan import DrainPlan, PlannedPod, PodCl
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.pods import Pod, PodUid
-from shipyard_api.ports.cluster_nodes import Eviction, EvictionOutcome
+from shipyard_api.ports.cluster import Eviction, EvictionOutcome
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.unit.tables import every_row
 

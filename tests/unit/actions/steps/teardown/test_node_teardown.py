@@ -29,14 +29,12 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.teardown.drain import OnBlocked
-from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
+from shipyard_api.domain.teardown.etcd_documents import EtcdAccess, Protection
 from shipyard_api.domain.teardown.etcd_members import Minimum
-from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
-from shipyard_api.domain.teardown.labels import CORDONED_KEY
+from shipyard_api.domain.teardown.labels import CORDONED_KEY, Operator, Requirement
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome
 from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
-from shipyard_api.domain.teardown.protection import Protection
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable

@@ -6,8 +6,7 @@ from datetime import time, timedelta
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.enforcing import blocked, enforce
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.moves import Outcome
+from shipyard_api.domain.rollout.moves import SERIAL, Mode, Outcome
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.pacing import Pace
 from shipyard_api.domain.rollout.policy.policy import Policy

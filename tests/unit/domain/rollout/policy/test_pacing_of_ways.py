@@ -11,8 +11,7 @@ from shipyard_api.domain.rollout.assumptions import PhaseAssumption, TeardownAss
 from shipyard_api.domain.rollout.enforcing import blocked, enforce, open_gates
 from shipyard_api.domain.rollout.group_runs import Progress
 from shipyard_api.domain.rollout.membership import Membership
-from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.moves import Outcome
+from shipyard_api.domain.rollout.moves import SERIAL, Mode, Outcome
 from shipyard_api.domain.rollout.policy.budgets import Amount, Budget
 from shipyard_api.domain.rollout.policy.gates import Answer, AtLimit, Gate, GateKind
 from shipyard_api.domain.rollout.policy.pacing import Pace

@@ -1,1 +1,0 @@
-"""The notices port, filled by LISTEN of Postgres."""

@@ -1,1 +1,0 @@
-"""A small HTTP port of a program that serves no API: probes and metrics."""

@@ -1,1 +1,0 @@
-"""Use cases on callers of the API."""

@@ -1,1 +1,0 @@
-"""Designs that are pulled from a repository."""

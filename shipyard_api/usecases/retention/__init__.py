@@ -1,1 +1,0 @@
-"""How long what has happened is kept."""

@@ -1,1 +1,0 @@
-"""Use cases on stragglers: work that goes on after its action stopped waiting."""

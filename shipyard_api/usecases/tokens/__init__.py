@@ -1,1 +1,0 @@
-"""Use cases on API tokens: create, authenticate, list, revoke."""
