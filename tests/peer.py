@@ -96,6 +96,8 @@ def running() -> Iterator[Peer]:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body are two writes, of which the second would wait for the delayed acknowledgement of the first.
+    disable_nagle_algorithm = True
     server: Peer
 
     def log_message(self, *_: object) -> None:

@@ -142,6 +142,7 @@ def running() -> Iterator[Keystone]:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # see tests/peer.py
     server: Keystone
 
     def log_message(self, *_: object) -> None:
