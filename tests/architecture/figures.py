@@ -10,7 +10,8 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +35,9 @@ Figures = Mapping[str, float]
 
 def main(arguments: list[str]) -> int:
     """Print each figure with its limit; ``--write`` lowers the limits. Return 1 if a figure is above its limit."""
-    found = {**of_source(), **of_programs()}
+    programs = Programs()
+    programs.measured()
+    found = {**of_source(), **programs.measured()}
     if "--write" in arguments:
         lower = {name: min(limit(name, value), limits().get(name, math.inf)) for name, value in found.items()}
         LIMITS.write_text("".join(f"{name:<32}{value:>8g}\n" for name, value in lower.items()), encoding="utf-8")
@@ -67,13 +70,20 @@ def limit(name: str, value: float) -> float:
 def of_source() -> Figures:
     """Return the figures that are read from the source."""
     modules = {module: module.read_text(encoding="utf-8") for module in sorted(PRODUCT.rglob("*.py"))}
-    trees = {module: ast.parse(text) for module, text in modules.items()}
-    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    names = [node.id for node in nodes if isinstance(node, ast.Name)]
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    names = Counter[str]()
+    edges = set[tuple[str, str]]()
+    for module, text in modules.items():
+        for node in ast.walk(ast.parse(text)):
+            match node:
+                case ast.Name():
+                    names[node.id] += 1
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    functions.append(node)
+                case ast.Import() | ast.ImportFrom():
+                    edges |= {(_room(module), room) for room in _imported(node)}
     lines = sum(text.count("\n") for text in modules.values())
     tests = sum(module.read_text(encoding="utf-8").count("\n") for module in (ROOT / "tests").rglob("*.py"))
-    edges = {(_room(module), room) for module, tree in trees.items() for room in _imported(tree)}
     return {
         "product lines": lines,
         "files": len(modules),
@@ -82,8 +92,8 @@ def of_source() -> Figures:
             len(_parameters(function)) > MOST_PARAMETERS for function in functions
         ),
         "pass-throughs": sum(map(_passes_through, functions)),
-        "isinstance": names.count("isinstance"),
-        "Any": names.count("Any"),
+        "isinstance": names["isinstance"],
+        "Any": names["Any"],
         "noqa": sum(text.count("# noqa") for text in modules.values()),
         "arrows between rooms": len({(room, other) for room, other in edges if room != other}),
         "rooms": len({_room(module) for module in modules} - {"__init__"}),
@@ -91,18 +101,29 @@ def of_source() -> Figures:
     }
 
 
-def of_programs() -> Figures:
-    """Return the CPU of each program as a ratio to that of importing the libraries of the frame."""
-    empty, frame, *programs = map(_cpu, ("pass", FRAME, *PROGRAMS.values()))
-    return {name: round((own - empty) / (frame - empty), 3) for name, own in zip(PROGRAMS, programs, strict=True)}
+class Programs:
+    """The CPU of each program as a ratio to that of importing the libraries of the frame.
+
+    The CPU of a program contains some of what its neighbours do to the caches: the best of all its runs counts.
+    """
+
+    def __init__(self) -> None:
+        self._best = dict.fromkeys(("pass", FRAME), math.inf)
+        self._run(self._best)
+
+    def measured(self) -> Figures:
+        """Run everything once more; return the figures of the best runs."""
+        self._run(("pass", FRAME, *PROGRAMS.values()))
+        empty, frame, *programs = (self._best[code] for code in ("pass", FRAME, *PROGRAMS.values()))
+        return {name: round((own - empty) / (frame - empty), 3) for name, own in zip(PROGRAMS, programs, strict=True)}
+
+    def _run(self, codes: Iterable[str]) -> None:
+        for code in codes:
+            self._best[code] = min(self._best.get(code, math.inf), _cpu(code))
 
 
 def _cpu(code: str) -> float:
-    """Return the CPU seconds of a Python that runs this; the better of two runs."""
-    return min(_once(code), _once(code))
-
-
-def _once(code: str) -> float:
+    """Return the CPU seconds of a Python that runs this."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     # Compiled modules, as an installed program has them, whatever the caller's Python keeps.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
@@ -115,14 +136,13 @@ def _room(module: Path) -> str:
     return module.relative_to(PRODUCT).parts[0].removesuffix(".py")
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """Return the rooms that a module imports from."""
-    for node in ast.walk(tree):
-        imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            whole = node.module == PRODUCT.name
-            imported = [f"{node.module}.{alias.name}" for alias in node.names] if whole else [node.module]
-        yield from (name.split(".")[1] for name in imported if name.startswith(f"{PRODUCT.name}."))
+def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Return the rooms that a statement imports from."""
+    imported = [alias.name for alias in statement.names]
+    if isinstance(statement, ast.ImportFrom):
+        whole = statement.module == PRODUCT.name
+        imported = [f"{statement.module}.{name}" for name in imported] if whole else [statement.module or ""]
+    return (name.split(".")[1] for name in imported if name.startswith(f"{PRODUCT.name}."))
 
 
 def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
