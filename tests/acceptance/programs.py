@@ -13,10 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from click.testing import CliRunner, Result
 
 from shipyard_api.cli.main import shipyard
+from shipyard_api.http.client import HttpClient
+from shipyard_api.http.deadline import Connections
 from tests.forked import Program
 from tests.waiting import PATIENCE, until
 
@@ -39,9 +42,20 @@ def run(words: Sequence[str], environment: Mapping[str, str], seconds: float = 1
 
 
 def invoke(words: Sequence[str], environment: Mapping[str, str]) -> Result:
-    """Run a command of shipyard in this process, with nothing of the tests' own environment that it would read."""
+    """Run a command of shipyard in this process, with nothing of the tests' own environment that it would read.
+
+    It keeps no connection, as one that has ended: the API would wait for it before it stops.
+    """
     outside = {name: None for name in os.environ if name.startswith(("SHIPYARD_", "OS_", "DATABASE_URL"))}
-    return CliRunner().invoke(shipyard, list(words), env={**outside, **environment}, prog_name="shipyard")
+    opened: list[Connections] = []
+    with patch.object(HttpClient, "_opened", lambda client: opened.append(made := opens(client)) or made):
+        ended = CliRunner().invoke(shipyard, list(words), env={**outside, **environment}, prog_name="shipyard")
+    for connections in opened:
+        connections.close()
+    return ended
+
+
+opens = HttpClient._opened
 
 
 def up(directory: Path, environment: Mapping[str, str], words: Sequence[str] = ()) -> tuple[Program, dict[str, Any]]:
