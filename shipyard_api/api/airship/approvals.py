@@ -1,14 +1,13 @@
 """The approvals that an action waits for between its waves. Shipyard v1.0 has no such resource."""
 
-from functools import partial
 from typing import ClassVar
 
 import falcon
 import falcon.asgi
 
 from shipyard_api.api.http.authentication import Policy, may
-from shipyard_api.api.http.reading import parse_json, read_json_body
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.reading import parse_json, threaded_json
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.policy import WITHOUT_APPROVAL
 from shipyard_api.usecases.actions.approve import Approvals, ApproveAction
@@ -24,19 +23,16 @@ class ActionApprovals:
 
     def __init__(self, approve: ApproveAction, limit: int) -> None:
         self._approve = approve
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the gates that wait for a person, and with the answers so far."""
         resp.media = _entity(self._approve.of(action_id))
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, action_id: str) -> None:
+    @threaded_json
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, action_id: str) -> None:
         """Store the answer to a gate, and return the remaining gates."""
-        body = await read_json_body(req, self._limit)
-        await answer_in_thread(resp, partial(self._post, req, resp, body, action_id))
-
-    def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, action_id: str) -> None:
         written = parse_json(req.path, sent)
         resp.media = _entity(
             self._approve.answer(action_id, written, req.context.caller, may_alone=may(req, WITHOUT_APPROVAL))

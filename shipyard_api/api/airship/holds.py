@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from functools import partial
 from typing import ClassVar
 
 import falcon
@@ -14,8 +13,8 @@ from shipyard_api.api.airship.times import since
 from shipyard_api.api.entities import holds as entities
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.errors import SchemaViolated
-from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.reading import boolean, parse_checked, threaded_json
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.findings import error, hidden_character
 from shipyard_api.domain.holds import Hold as HoldRecord
@@ -77,14 +76,11 @@ class NewHolds:
     def __init__(self, holds: NodeHolds, schemas: Schemas, limit: int) -> None:
         self._holds = holds
         self._schemas = schemas
-        self._limit = limit
+        self.limit = limit
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+    @threaded_json
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node_name: str) -> None:
         """Place a hold, and answer with it and with the actions that are at work on the node."""
-        body = await read_json_body(req, self._limit)
-        await answer_in_thread(resp, partial(self._post, req, resp, body, node_name))
-
-    def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node: str) -> None:
         body = parse_checked(req.path, sent, self._schemas, "hold_v1")
         _check_shown(body["reason"])
         until = since(body["until"]) if "until" in body else None
@@ -93,7 +89,7 @@ class NewHolds:
             raise InvalidUntil(body["until"])
         kind = HoldKind(body.get("kind", HoldKind.OPERATOR.value))
         hold_class = HoldClass(body.get("class", HoldClass.ALL.value))
-        placed = self._holds.place(node, kind, body["reason"].strip(), until, req.context.caller, hold_class)
+        placed = self._holds.place(node_name, kind, body["reason"].strip(), until, req.context.caller, hold_class)
         resp.status = falcon.HTTP_201
         resp.location = f"{req.root_path}/api/v1.0/holds/{placed.hold.id}"
         resp.media = entities.PlacedHold.of(placed.hold, under_way=list(placed.under_way))
@@ -108,21 +104,18 @@ class Health:
     def __init__(self, health: ReportHealth, schemas: Schemas, limit: int) -> None:
         self._health = health
         self._schemas = schemas
-        self._limit = limit
+        self.limit = limit
 
-    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+    @threaded_json
+    def on_put(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node_name: str) -> None:
         """Hold an unhealthy node, or end the source's hold on a healthy one; answer with that hold, if any."""
-        body = await read_json_body(req, self._limit)
-        await answer_in_thread(resp, partial(self._put, req, resp, body, node_name))
-
-    def _put(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node: str) -> None:
         body, caller = parse_checked(req.path, sent, self._schemas, "health_v1"), req.context.caller
         if body["healthy"]:
-            holds = self._health.healthy(node, caller)
+            holds = self._health.healthy(node_name, caller)
         else:
             _check_shown(body["reason"])
             hold_class = HoldClass(body.get("class", HoldClass.NO_DEPLOYMENT.value))
-            holds = self._health.unhealthy(node, body["reason"].strip(), hold_class, caller)
+            holds = self._health.unhealthy(node_name, body["reason"].strip(), hold_class, caller)
         resp.media = _listed(holds)
 
 

@@ -1,14 +1,13 @@
 """What an operator is asked after a loss of history. Shipyard v1.0 has no such resource."""
 
-from functools import partial
 from typing import ClassVar
 
 import falcon
 import falcon.asgi
 
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.reading import parse_json, read_json_body
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.reading import parse_json, threaded_json
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.usecases.actions.reconcile import ReconcileAction, Reconciliation
 
@@ -23,19 +22,16 @@ class Reconciliations:
 
     def __init__(self, reconcile: ReconcileAction, limit: int) -> None:
         self._reconcile = reconcile
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the jobs whose owner a person must say, and with the answers so far."""
         resp.media = _entity(self._reconcile.of(action_id))
 
-    async def on_patch(self, req: falcon.asgi.Request, resp: falcon.Response, action_id: str) -> None:
+    @threaded_json
+    def on_patch(self, req: falcon.Request, resp: falcon.Response, sent: bytes, action_id: str) -> None:
         """Store the owners of the given jobs, and return the remaining questions."""
-        body = await read_json_body(req, self._limit)
-        await answer_in_thread(resp, partial(self._patch, req, resp, body, action_id))
-
-    def _patch(self, req: falcon.Request, resp: falcon.Response, sent: bytes, action_id: str) -> None:
         written = parse_json(req.path, sent)
         resp.media = _entity(self._reconcile.answer(action_id, written, req.context.caller))
 

@@ -1,6 +1,5 @@
 """Stored plans and their approvals; ours, beside the contract."""
 
-from functools import partial
 from typing import ClassVar
 
 import falcon
@@ -8,8 +7,8 @@ import falcon.asgi
 
 from shipyard_api.api.entities.plans import LastPlan, StoredPlan
 from shipyard_api.api.http.authentication import Policy, may
-from shipyard_api.api.http.reading import is_empty, parse_json, read_json_body, single
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.reading import is_empty, parse_json, single, threaded_json
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.plans.plan import PlanId
 from shipyard_api.domain.policy import WITHOUT_APPROVAL
 from shipyard_api.usecases.actions.agreed_plan import Agreement
@@ -37,14 +36,11 @@ class PlanApprovals:
 
     def __init__(self, plans: StoredPlans, limit: int) -> None:
         self._plans = plans
-        self._limit = limit
+        self.limit = limit
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, plan_id: str) -> None:
+    @threaded_json
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, plan_id: str) -> None:
         """Sign a plan that another person has stored, and answer with it."""
-        body = await read_json_body(req, self._limit)
-        await answer_in_thread(resp, partial(self._post, req, resp, body, plan_id))
-
-    def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, plan_id: str) -> None:
         written = parse_json(req.path, sent)
         resp.media = stored_entity(self._plans.approve(plan_id, written, req.context.caller))
 

@@ -1,6 +1,5 @@
 """Roles and tags of releases and clusters (seed 002, REST API; contract: fuel-task-graph, 5.4)."""
 
-from functools import partial
 from typing import Any, ClassVar
 
 import falcon
@@ -33,7 +32,7 @@ class Labels:
         self._labels = labels
         self._kind = kind
         self._domain = domain
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
@@ -52,7 +51,7 @@ class Labels:
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
         """Create one and answer with it."""
         owner = reading.owner(self._kind, owner_id)
-        sent = await reading.body(req, self._limit)
+        sent = await reading.body(req, self.limit)
 
         def create() -> None:
             wanted = reading.mapping(reading.value(req, sent), _MEMBERS, _ANSWER)
@@ -75,7 +74,7 @@ class OneLabel:
         self._labels = labels
         self._kind = kind
         self._domain = domain
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str, name: str) -> None:
@@ -83,18 +82,9 @@ class OneLabel:
         label = self._labels.one(reading.owner(self._kind, owner_id), self._domain, name)
         resp.media = _entity(self._domain, name, label)
 
-    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str, name: str) -> None:
+    @reading.threaded_body
+    def on_put(self, req: falcon.Request, resp: falcon.Response, sent: bytes, owner_id: str, name: str) -> None:
         """Change its properties."""
-        sent = await reading.body(req, self._limit)
-        await answer_in_thread(resp, partial(self._change, req, resp, sent, owner_id, name))
-
-    @threaded
-    def on_delete(self, req: falcon.Request, resp: falcon.Response, owner_id: str, name: str) -> None:
-        """Delete it, unless nodes have it."""
-        self._labels.delete(reading.owner(self._kind, owner_id), self._domain, name)
-        resp.status = falcon.HTTP_204
-
-    def _change(self, req: falcon.Request, resp: falcon.Response, sent: bytes, owner_id: str, name: str) -> None:
         wanted = reading.mapping(reading.value(req, sent), _MEMBERS, _ANSWER)
         if wanted["name"] not in (None, name):
             raise Fault(f"'{name}' cannot get another name: create another one.")
@@ -102,6 +92,12 @@ class OneLabel:
         label, warnings = self._labels.change(owner, self._domain, name, wanted["meta"])
         resp.media = _entity(self._domain, name, label)
         set_warnings(resp, warnings)
+
+    @threaded
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, owner_id: str, name: str) -> None:
+        """Delete it, unless nodes have it."""
+        self._labels.delete(reading.owner(self._kind, owner_id), self._domain, name)
+        resp.status = falcon.HTTP_204
 
 
 def _entity(domain: Domain, name: str, label: Label) -> dict[str, Any]:

@@ -69,23 +69,19 @@ class NodeTags:
     def __init__(self, nodes: SoftwareNodes, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
         self._nodes = nodes
-        self._limit = limit
+        self.limit = limit
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node: str) -> None:
+    @reading.threaded_body
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node: str) -> None:
         """Assign tags to the node: a list of names."""
-        sent = await reading.body(req, self._limit)
-
-        def assign() -> None:
-            assigned, warnings = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
-            (resp.media,) = _shown(self._nodes, assigned)
-            set_warnings(resp, warnings)
-
-        await answer_in_thread(resp, assign)
+        assigned, warnings = self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags"))
+        (resp.media,) = _shown(self._nodes, assigned)
+        set_warnings(resp, warnings)
 
     async def on_delete(self, req: falcon.asgi.Request, resp: falcon.Response, node: str) -> None:
         """Take tags from the node: a list of names, or the parameter `tags` with names and commas."""
         named = reading.separated(req, "tags")
-        sent = await reading.body(req, self._limit) if named is None else b""
+        sent = await reading.body(req, self.limit) if named is None else b""
 
         def unassign() -> None:
             tags = named if named is not None else reading.names(reading.value(req, sent), "Tags")
@@ -105,13 +101,13 @@ class Assignment:
     def __init__(self, nodes: SoftwareNodes, limit: int, *, assigns: bool) -> None:
         """``limit``: the largest body, in bytes."""
         self._nodes = nodes
-        self._limit = limit
+        self.limit = limit
         self._assigns = assigns
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
         """Give each node exactly the roles that the body names, or take all roles and tags from the nodes."""
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        sent = await reading.body(req, self._limit)
+        sent = await reading.body(req, self.limit)
 
         def assign() -> None:
             wanted = _assignment(reading.value(req, sent), with_roles=self._assigns)

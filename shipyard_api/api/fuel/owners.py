@@ -1,7 +1,6 @@
 """Releases and clusters (contract: fuel-task-graph, 2.3 and 12)."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 import falcon
@@ -30,19 +29,16 @@ class Releases:
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
         self._graphs = graphs
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with all releases."""
         resp.media = [_release(release) for release in self._graphs.releases()]
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
+    @reading.threaded_body
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         """Create a release without tasks and answer with it."""
-        sent = await reading.body(req, self._limit)
-        await answer_in_thread(resp, partial(self._create, req, resp, sent))
-
-    def _create(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         release = self._graphs.add_release(_written(req, sent))
         resp.status = falcon.HTTP_201
         resp.location = f"{req.prefix}/api/v1/releases/{release.id}/"
@@ -58,7 +54,7 @@ class OneRelease:
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
         self._graphs = graphs
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
@@ -68,7 +64,7 @@ class OneRelease:
     async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
         """Change the name, the version, or the predefined roles and tags."""
         release = reading.owner(OwnerKind.RELEASE, owner_id)
-        sent = await reading.body(req, self._limit)
+        sent = await reading.body(req, self.limit)
 
         def change() -> None:
             resp.media = _release(self._graphs.change_release(release.id, _written(req, sent)))
@@ -105,7 +101,7 @@ class OneCluster:
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
         self._graphs = graphs
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
@@ -115,7 +111,7 @@ class OneCluster:
     async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
         """Change the name or the release of the cluster."""
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        sent = await reading.body(req, self._limit)
+        sent = await reading.body(req, self.limit)
 
         def change() -> None:
             wanted = reading.mapping(reading.value(req, sent), _CLUSTER, _CLUSTER_ANSWER)
@@ -137,7 +133,7 @@ class Attributes:
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
         """``limit``: the largest body, in bytes."""
         self._graphs = graphs
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
@@ -148,7 +144,7 @@ class Attributes:
     async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
         """Replace the settings."""
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        sent = await reading.body(req, self._limit)
+        sent = await reading.body(req, self.limit)
 
         def change() -> None:
             wanted = reading.mapping(reading.value(req, sent), {"editable": dict}, ("generated",))

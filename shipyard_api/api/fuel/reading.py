@@ -7,6 +7,7 @@ from typing import Any
 import falcon
 import falcon.asgi
 
+from shipyard_api.api.http import threads
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import parse_value, read_body, single
 from shipyard_api.domain.task_graph.errors import OwnerNotFound
@@ -29,6 +30,10 @@ async def body(req: falcon.asgi.Request, limit: int) -> bytes:
     if not sent.strip():
         raise Fault("Empty request received")
     return sent
+
+
+threaded_body = threads.threaded_body(body)
+"""Makes responders as ``threaded`` does of those that need a body, which they take."""
 
 
 def value(req: falcon.Request, sent: bytes) -> Any:

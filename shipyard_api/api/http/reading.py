@@ -20,6 +20,7 @@ from shipyard_api.api.http.errors import (
     NotJson,
     SchemaViolated,
 )
+from shipyard_api.api.http.threads import threaded_body
 from shipyard_api.domain.error_kinds import Invalid
 from shipyard_api.ports.schemas import Schemas
 
@@ -56,6 +57,10 @@ async def read_json_body(req: falcon.asgi.Request, limit: int) -> bytes:
     if media != falcon.MEDIA_JSON or not req.content_length:
         raise JsonRequired(req.path)
     return await read_body(req, limit)
+
+
+threaded_json = threaded_body(read_json_body)
+"""Makes responders as ``threaded`` does of those that need a JSON body, which they take."""
 
 
 def parse_json(path: str, body: bytes) -> dict[str, Any]:

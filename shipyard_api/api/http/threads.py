@@ -9,7 +9,7 @@ Where a process serves many sites, the work of one has at most half of the threa
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial, wraps
@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import falcon
+import falcon.asgi
 
 from shipyard_api.api.entities.entity import encoded
 from shipyard_api.observing.request_context import propagated, site
@@ -31,6 +32,8 @@ COSTLY_THREADS = 2
 _LARGE_BODY = 128 * 1024
 
 Responder = Callable[..., None]
+Read = Callable[[falcon.asgi.Request, int], Awaitable[bytes]]
+"""Reads a body of at most so many bytes."""
 
 
 class _Pool:
@@ -78,34 +81,30 @@ async def parsed(parse: Callable[[bytes], T], body: bytes) -> T:
     return await _run(_POOL.executor if len(body) < _LARGE_BODY else _POOL.bodies, partial(parse, body))
 
 
-def threaded(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Return a responder that runs a synchronous one in a thread, and renders its JSON there."""
+def _threaded(pool: str, read: Read | None = None) -> Callable[[Responder], Callable[..., Coroutine[Any, Any, None]]]:
+    """Return what makes a responder of a synchronous one, which runs in a thread of a pool and has its JSON rendered
+    there. ``read``: reads the body, of at most ``limit`` of the resource, which the synchronous one takes.
+    """
 
-    @wraps(responder)
-    async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
-        await in_thread(rendered, partial(responder, resource, req, resp, **params), resp)
+    def decorated(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
+        @wraps(responder)
+        async def respond(resource: Any, req: falcon.asgi.Request, resp: falcon.Response, **params: str) -> None:
+            sent = [await read(req, resource.limit)] if read else []
+            work = partial(responder, resource, req, resp, *sent, **params)
+            await _run(getattr(_POOL, pool), partial(rendered, work, resp))
 
-    return respond
+        return respond
 
-
-def threaded_design(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Return a responder as ``threaded`` does, for one that may have to render a design."""
-
-    @wraps(responder)
-    async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
-        await _run(_POOL.designs, partial(rendered, partial(responder, resource, req, resp, **params), resp))
-
-    return respond
+    return decorated
 
 
-def threaded_peer(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Return a responder as ``threaded`` does, for one that waits for peers: they may take a minute to fail."""
+threaded, threaded_design, threaded_peer = _threaded("executor"), _threaded("designs"), _threaded("peers")
+"""For what may have to render a design, and for what waits for peers, which may take a minute to fail."""
 
-    @wraps(responder)
-    async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
-        await in_peer_thread(rendered, partial(responder, resource, req, resp, **params), resp)
 
-    return respond
+def threaded_body(read: Read) -> Callable[[Responder], Callable[..., Coroutine[Any, Any, None]]]:
+    """Return what makes responders as ``threaded`` does of those that take the body."""
+    return _threaded("executor", read)
 
 
 async def in_peer_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
