@@ -194,7 +194,7 @@ class Api:
 
     def read(self, path: str, query: Query = ()) -> JsonObject:
         """Return the JSON object of a successful read. Raises ApiError with the API's own words otherwise."""
-        return as_object(json_content(self.get(path, query), expected=200), "the body")
+        return as_object(json_content(self.get(path, query)), "the body")
 
     def pages(self, path: str, name: str, query: Query = ()) -> Iterator[JsonObject]:
         """Yield all entries of a paged list, in the server's order. Raises as ``read``."""
@@ -236,7 +236,7 @@ class Api:
         )
 
 
-def json_content(answer: Answer, *, expected: int) -> Any:
+def json_content(answer: Answer, *, expected: int = 200) -> Any:
     """Return the JSON of an answer with the expected status. Raises ApiError otherwise."""
     if answer.status == expected:
         try:

@@ -25,7 +25,7 @@ _BEGUN = ("running", "success", "failed")
 def get_groups(options: GlobalOptions, /, action_id: str) -> None:
     """List the deployment groups of an action, without ACTION of the newest one, and why those that failed did."""
     path = f"actions/{check_action_id(action_id)}/report"
-    show(options, lambda api: api.get(path), expected=200, cli=node_tables.groups)
+    show(options, lambda api: api.get(path), cli=node_tables.groups)
 
 
 @click.command(
@@ -38,7 +38,7 @@ def get_groups(options: GlobalOptions, /, action_id: str) -> None:
 def get_steps(options: GlobalOptions, /, action_id: str) -> None:
     """List the steps of an action, without ACTION of the newest one."""
     path = f"actions/{check_action_id(action_id)}"
-    show(options, lambda api: api.get(path), expected=200, cli=action_tables.steps)
+    show(options, lambda api: api.get(path), cli=action_tables.steps)
 
 
 @click.command(

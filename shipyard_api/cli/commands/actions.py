@@ -209,7 +209,6 @@ def get(
     show(
         options,
         oldest_first,
-        expected=200,
         cli=partial(action_tables.actions, order=order),
         wide=partial(action_tables.actions, order=order, wide=True),
     )

@@ -61,7 +61,6 @@ def approve(
     show(
         options,
         lambda api: api.get(path) if only_show else api.post(path, json=answer),
-        expected=200,
         cli=approval_tables.approvals if only_show else approval_tables.answered,
     )
 
@@ -78,4 +77,4 @@ def _approve_plan(options: GlobalOptions, plan: str, reason: str | None, *, only
         return api.post(f"{path}/approvals", json=signed)
 
     table = plan_tables.stored_plan if only_show else plan_tables.signatures
-    show(options, request, expected=200, cli=table)
+    show(options, request, cli=table)

@@ -104,7 +104,6 @@ def commit(options: GlobalOptions, /, force: bool, dryrun: bool) -> None:
     show(
         options,
         lambda api: api.post("commitconfigdocs", [("force", str(force)), ("dryrun", str(dryrun))]),
-        expected=200,
         cli=lambda text: status_text.done(title, text),
     )
 
@@ -189,7 +188,7 @@ def _print(options: GlobalOptions, path: str, chosen: list[str], *, cleartext: b
     if cleartext:
         query.append(("cleartext-secrets", "true"))
 
-    show(options, lambda api: api.get(path, query), expected=200, cli=str, kind=answers.YAML)
+    show(options, lambda api: api.get(path, query), cli=str, kind=answers.YAML)
 
 
 def _compare(options: GlobalOptions, chosen: list[str]) -> None:
@@ -200,7 +199,7 @@ def _compare(options: GlobalOptions, chosen: list[str]) -> None:
         )
     query = [("versions", version) for version in chosen or ("committed", "buffer")]
 
-    show(options, lambda api: api.get("configdocs", query), expected=200, cli=configdocs_tables.collections)
+    show(options, lambda api: api.get("configdocs", query), cli=configdocs_tables.collections)
 
 
 def _differences(options: GlobalOptions, base: str, new: str, *, rendered: bool) -> None:
@@ -208,12 +207,11 @@ def _differences(options: GlobalOptions, base: str, new: str, *, rendered: bool)
     if rendered:
         query.append(("rendered", "true"))
 
-    show(options, lambda api: api.get("configdocs", query), expected=200, cli=configdocs_tables.collections)
+    show(options, lambda api: api.get("configdocs", query), cli=configdocs_tables.collections)
     if options.form == "cli":
         show(
             options,
             lambda api: api.get("configdocs", [*query, ("format", "unified")]),
-            expected=200,
             cli=configdocs_tables.difference,
             kind=answers.TEXT,
         )

@@ -129,7 +129,7 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool, plan: list[tup
     query = [("force", "true")] if force else []
     try:
         api = Api(options)
-        now = as_object(json_content(api.post("plans", query, json={"retry": action}), expected=200), "the body")
+        now = as_object(json_content(api.post("plans", query, json={"retry": action})), "the body")
         # What the server would refuse is not announced.
         if now.get("refused") is None:
             click.echo(_announced(api, action, now), err=options.form != "cli")

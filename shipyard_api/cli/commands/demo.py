@@ -195,7 +195,7 @@ def load(api: Api, design: Path, collection: str, progress: TextIO, parts: Mappi
     loaded = api.post(f"configdocs/{path_segment(collection)}", yaml=documents)
     if json_content(loaded, expected=201).get("status") != "Success":
         raise ApiError(status_text(loaded.text, word="Error"))
-    json_content(api.post("commitconfigdocs"), expected=200)
+    json_content(api.post("commitconfigdocs"))
 
 
 def load_software(options: GlobalOptions, design: Path, progress: TextIO) -> bool:
@@ -211,11 +211,11 @@ def load_software(options: GlobalOptions, design: Path, progress: TextIO) -> boo
     api = Api(options, base=SOFTWARE)
     graph, nodes_of = (yaml.safe_load(file.read_text("utf-8")) for file in (tasks, roles))
     say(progress, f"Loading {len(graph)} tasks and {len(nodes_of)} roles ...")
-    json_content(api.put("releases/1/deployment_tasks", graph), expected=200)
+    json_content(api.put("releases/1/deployment_tasks", graph))
     for role in nodes_of:
         json_content(api.post("releases/1/roles", json={"name": role, "meta": {"tags": []}}), expected=201)
     assigned = [{"id": node, "roles": [role]} for role, nodes in nodes_of.items() for node in expand([nodes])]
-    json_content(api.post("clusters/1/assignment", json=assigned), expected=200)
+    json_content(api.post("clusters/1/assignment", json=assigned))
     return True
 
 
@@ -228,7 +228,7 @@ def play(api: Api, progress: TextIO, *, patience: float, answers: Sequence[Mappi
 
     wanted = {"name": "deploy_site", "parameters": {}}
     planned = api.post("plans", json={**wanted, "version": "committed"})
-    json_content(planned, expected=200)
+    json_content(planned)
     summary = plan_tables.summary(planned.text)
     say(progress, "")
     if progress is sys.stdout:

@@ -68,7 +68,7 @@ def create(options: GlobalOptions, /, name: str, steps: str, template_id: object
 @click.pass_obj
 def list_templates(options: GlobalOptions, /) -> None:
     """List all deploy templates with their steps, in order of name."""
-    _show(options, _all, expected=200, cli=deploy_step_tables.templates)
+    _show(options, _all, cli=deploy_step_tables.templates)
 
 
 @click.command("show", short_help="Show a deploy template.", epilog=examples(f"shipyard deploy-template show {_NAME}"))
@@ -76,7 +76,7 @@ def list_templates(options: GlobalOptions, /) -> None:
 @click.pass_obj
 def show_template(options: GlobalOptions, /, template: str) -> None:
     """Show the deploy template TEMPLATE, by its name or UUID. Secrets among its arguments are hidden."""
-    _show(options, lambda api: api.get(_path(template)), expected=200)
+    _show(options, lambda api: api.get(_path(template)))
 
 
 @click.command(
@@ -101,7 +101,7 @@ def set_template(
     changes += [{"op": "add", "path": f"/extra/{key}", "value": value} for key, value in map(_pair, extra)]
     if not changes:
         raise click.UsageError("Give --name, --steps or --extra: without them, nothing would change.")
-    _show(options, lambda api: api.patch(_path(template), changes), expected=200)
+    _show(options, lambda api: api.patch(_path(template), changes))
 
 
 @click.command(
@@ -115,7 +115,7 @@ def set_template(
 def unset_template(options: GlobalOptions, /, template: str, keys: tuple[str, ...]) -> None:
     """Remove notes from the deploy template TEMPLATE, by its name or UUID."""
     changes = [{"op": "remove", "path": f"/extra/{key}"} for key in keys]
-    _show(options, lambda api: api.patch(_path(template), changes), expected=200)
+    _show(options, lambda api: api.patch(_path(template), changes))
 
 
 @click.command(
@@ -186,7 +186,7 @@ def _show(
     options: GlobalOptions,
     request: "Callable[[Api], Answer]",
     *,
-    expected: int,
+    expected: int = 200,
     cli: Callable[[str], Printout] = deploy_step_tables.template,
 ) -> None:
     show(options, lambda api: _in_words(request(api)), expected=expected, cli=cli, base=TEMPLATES)

@@ -57,7 +57,7 @@ def action(options: GlobalOptions, /, action_id: str) -> None:
             causes.extend(node_tables.causes(report.text) if report.status == 200 else [])
         return answer
 
-    show(options, with_causes, expected=200, cli=lambda text: action_tables.action(text, causes))
+    show(options, with_causes, cli=lambda text: action_tables.action(text, causes))
 
 
 def _has_failures(api: Api, path: str, action: JsonObject) -> bool:
@@ -86,7 +86,6 @@ def step(options: GlobalOptions, /, step_id: str, action_id: str | None) -> None
     show(
         options,
         lambda api: api.get(f"actions/{known}/steps/{path_segment(step_id)}"),
-        expected=200,
         cli=lambda text: action_tables.step(text, known),
     )
 
@@ -116,7 +115,7 @@ def validation(options: GlobalOptions, /, validation_id: str, action_id: str | N
         swapped = api.get(f"actions/{first}/validations/{other}")
         return swapped if swapped.status == 200 else answer
 
-    show(options, in_either_order, expected=200, cli=action_tables.validation)
+    show(options, in_either_order, cli=action_tables.validation)
 
 
 @click.command(
@@ -136,7 +135,6 @@ def note_details(options: GlobalOptions, /, note_id: str) -> None:
     show(
         options,
         lambda api: as_text(api.get(f"notedetails/{note_id}")),
-        expected=200,
         cli=action_tables.note_details,
         kind=answers.TEXT,
     )
@@ -157,7 +155,7 @@ def workflow(options: GlobalOptions, /, workflow_id: str) -> None:
     _check_workflow_id(workflow_id)
 
     path = f"workflows/{path_segment(workflow_id)}"
-    show(options, lambda api: api.get(path), expected=200, cli=action_tables.workflow)
+    show(options, lambda api: api.get(path), cli=action_tables.workflow)
 
 
 def as_text(answer: answers.Answer) -> answers.Answer:

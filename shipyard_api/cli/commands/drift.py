@@ -45,7 +45,7 @@ def site(options: GlobalOptions, /, since: str) -> None:
         answers.append(api.get("site/differences", [("since", since)]))
         return answers[-1]
 
-    show(options, asked, expected=200, cli=drift_tables.differences, timeout=_TIMEOUT)
+    show(options, asked, cli=drift_tables.differences, timeout=_TIMEOUT)
     differences = parse_object(answers[-1].text)
     if list_at(differences, "differences"):
         raise SystemExit(DIFFERS)

@@ -34,4 +34,4 @@ def explain(options: GlobalOptions, /, document: str, path: str, **flags: bool) 
     query = [("version", version_of(flags)), ("metadata.name", name), ("explain", path)]
     query += [("schema", schema)] if schema else []
 
-    show(options, lambda api: api.get("renderedconfigdocs", query), expected=200, cli=explanation_text.explanation)
+    show(options, lambda api: api.get("renderedconfigdocs", query), cli=explanation_text.explanation)

@@ -99,7 +99,7 @@ def _of_installation(options: GlobalOptions, timeout: float) -> list[FleetSite]:
     answer = Api(options, timeout=timeout, base="").get("sites")
     if answer.status == 404:
         raise click.UsageError(f"{base} has one site: name the sites with --file.")
-    listed = objects_at(as_object(json_content(answer, expected=200), "the body"), "sites")
+    listed = objects_at(as_object(json_content(answer), "the body"), "sites")
     names = [str(required(site, "name")) for site in listed]
     return [FleetSite(name, f"{base}/sites/{name}", options.token or "", shares_login=True) for name in names]
 
@@ -230,7 +230,7 @@ def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
 
     def actions(*filters: tuple[str, str]) -> Sequence[JsonObject]:
         answer = api.get("actions", [*filters, ("order", "desc")])
-        return as_objects(json_content(answer, expected=200), "the body")
+        return as_objects(json_content(answer), "the body")
 
     moving = actions(*(("state", state) for state in _MOVING), ("limit", "10"))
     newest = [action for action in moving if is_on_site(action)]

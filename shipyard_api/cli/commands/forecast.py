@@ -77,7 +77,7 @@ def forecast(
             raise click.UsageError("The forecast of a running action takes no options but --from-start.")
         path = f"actions/{check_action_id(name)}/forecast"
         since = [("from-start", "true")] if from_start else []
-        show(options, lambda api: api.get(path, since), expected=200, cli=forecast_tables.forecast)
+        show(options, lambda api: api.get(path, since), cli=forecast_tables.forecast)
         return
     if from_start:
         raise click.UsageError("--from-start is for the id of an action.")
@@ -90,12 +90,7 @@ def forecast(
     else:
         body = request_body(str(name), parameters, version)
         query += [("allow-intermediate-commits", str(allow_intermediate_commits))]
-    show(
-        options,
-        lambda api: api.post("forecasts", query, json={**body, **question}),
-        expected=200,
-        cli=forecast_tables.forecast,
-    )
+    show(options, lambda api: api.post("forecasts", query, json={**body, **question}), cli=forecast_tables.forecast)
 
 
 def request_body(name: str, parameters: Sequence[str], version: str | None) -> dict[str, object]:

@@ -125,7 +125,7 @@ def release() -> None:
 def release_hold(options: GlobalOptions, /, hold_id: str) -> None:
     """Release the hold HOLD_ID, as `shipyard get holds` lists it. Other holds on the node stay."""
     path = f"holds/{check_id(hold_id.removeprefix('hold/'), kind='hold')}"
-    show(options, lambda api: api.delete(path), expected=200, cli=hold_tables.released)
+    show(options, lambda api: api.delete(path), cli=hold_tables.released)
 
 
 @click.command(
@@ -139,7 +139,7 @@ def release_hold(options: GlobalOptions, /, hold_id: str) -> None:
 def get_holds(options: GlobalOptions, /, names: tuple[str, ...], ended: bool) -> None:
     """List the active holds, on all nodes or on the nodes NODE."""
     query = [("node", name.removeprefix("node/")) for name in names] + ([("ended", "true")] if ended else [])
-    show(options, lambda api: api.get("holds", query), expected=200, cli=hold_tables.holds)
+    show(options, lambda api: api.get("holds", query), cli=hold_tables.holds)
 
 
 hold.add_command(hold_node)

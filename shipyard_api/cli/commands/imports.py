@@ -101,7 +101,7 @@ def _counts(roles: Sized, tags: Sized, tasks: Sized) -> str:
 
 def _known_release(api: Api, release: JsonObject) -> int | None:
     """Return the id of the release with this name and version, if there is one."""
-    for listed in json_content(api.get("releases"), expected=200):
+    for listed in json_content(api.get("releases")):
         if (listed["name"], listed["version"]) == (release["name"], release["version"]):
             return int(listed["id"])
     return None
@@ -109,7 +109,7 @@ def _known_release(api: Api, release: JsonObject) -> int | None:
 
 def _put_release(api: Api, design: "FuelDesign", known: int | None) -> int:
     body = dict(design.release)
-    release = json_content(api.put(f"releases/{known}", body), expected=200) if known else None
+    release = json_content(api.put(f"releases/{known}", body)) if known else None
     release = release or json_content(api.post("releases", json=body), expected=201)
     number = int(release["id"])
     _put_tasks(api, f"releases/{number}", design.tasks)
@@ -117,7 +117,7 @@ def _put_release(api: Api, design: "FuelDesign", known: int | None) -> int:
 
 
 def _put_cluster(api: Api, design: "FuelDesign", release: int) -> None:
-    json_content(api.put(_SITE, {"release_id": release}), expected=200)
+    json_content(api.put(_SITE, {"release_id": release}))
     # A role may only give tags that exist.
     _put_labels(api, "tags", design.own_tags)
     _put_labels(api, "roles", design.own_roles)
@@ -125,17 +125,17 @@ def _put_cluster(api: Api, design: "FuelDesign", release: int) -> None:
 
 
 def _put_labels(api: Api, word: str, labels: Mapping[str, JsonObject]) -> None:
-    labels_there = json_content(api.get(f"{_SITE}/{word}"), expected=200) if labels else []
+    labels_there = json_content(api.get(f"{_SITE}/{word}")) if labels else []
     names = {label["name"] for label in labels_there if label["owner"] == "cluster"}
     for name, meta in labels.items():
         if name in names:
-            json_content(api.put(f"{_SITE}/{word}/{path_segment(name)}", {"meta": meta}), expected=200)
+            json_content(api.put(f"{_SITE}/{word}/{path_segment(name)}", {"meta": meta}))
         else:
             json_content(api.post(f"{_SITE}/{word}", json={"name": name, "meta": meta}), expected=201)
 
 
 def _put_tasks(api: Api, owner: str, tasks: Sequence[JsonObject]) -> None:
     answer = api.put(f"{owner}/deployment_tasks", list(tasks))
-    json_content(answer, expected=200)
+    json_content(answer)
     for warning in json.loads(answer.warnings or "[]"):
         click.echo(f"Warning: {printable_lines(str(warning))}", err=True)

@@ -54,11 +54,11 @@ def inventory(options: GlobalOptions, /, lists: bool, host: str | None, network:
 def _read(options: GlobalOptions, network: str | None) -> dict[str, Any]:
 
     api = Api(options)
-    plan = as_object(json_content(api.post("plans", json={"name": "deploy_site"}), expected=200), "the plan")
+    plan = as_object(json_content(api.post("plans", json={"name": "deploy_site"})), "the plan")
     if plan.get("revision") and not plan.get("mode"):
         raise InventoryError(
             f"revision {plan['revision']} has no usable groups: `shipyard plan deploy_site` shows what is wrong with it"
         )
-    nodes = as_objects(json_content(Api(options, base=SOFTWARE).get("nodes"), expected=200), "the nodes")
+    nodes = as_objects(json_content(Api(options, base=SOFTWARE).get("nodes")), "the nodes")
     statuses = {str(node.get("name")): str(node.get("status")) for node in api.pages("nodes", "nodes")}
     return ansible_inventory.inventory(plan, nodes, statuses, network)

@@ -75,7 +75,7 @@ def _add_label_commands(
     )
     @_owned
     def _(options: GlobalOptions, /, owner: str) -> None:
-        show_software(options, lambda api: api.get(f"{owner}/{word}s"), expected=200, cli=many)
+        show_software(options, lambda api: api.get(f"{owner}/{word}s"), cli=many)
 
     @command("create", "Create a", f"Create the {word} NAME for the site, or for a release.", create[0])
     @name
@@ -91,7 +91,7 @@ def _add_label_commands(
     @_owned
     def _(options: GlobalOptions, /, owner: str, name: str, **meta: Any) -> None:
         path = f"{owner}/{word}s/{path_segment(name)}"
-        show_software(options, lambda api: api.put(path, {"meta": meta}), expected=200, cli=printout_of)
+        show_software(options, lambda api: api.put(path, {"meta": meta}), cli=printout_of)
 
     @command("delete", "Delete a", docs[1], create[0].split()[0])
     @name
@@ -129,7 +129,7 @@ _add_label_commands(
 def assign_tags(options: GlobalOptions, /, node: str, tags: tuple[str, ...]) -> None:
     """Assign the tags TAG to the node NODE. `mysql:2` is an instance of the tag mysql."""
     path = f"nodes/{path_segment(node.removeprefix('node/'))}/tags"
-    show_software(options, lambda api: api.post(path, json=list(tags)), expected=200, cli=software_tables.node)
+    show_software(options, lambda api: api.post(path, json=list(tags)), cli=software_tables.node)
 
 
 @tag.command("unassign", short_help="Take tags from a node.", epilog=examples("shipyard tag unassign compute11 mysql"))
@@ -151,7 +151,7 @@ def unassign_tags(options: GlobalOptions, /, node: str, tags: tuple[str, ...]) -
 @click.pass_obj
 def check_tags(options: GlobalOptions, /) -> None:
     """List predefined tags of the site that no node has: those of roles in use as warnings."""
-    show_software(options, lambda api: api.get("clusters/1/tag_check"), expected=200, cli=software_tables.findings)
+    show_software(options, lambda api: api.get("clusters/1/tag_check"), cli=software_tables.findings)
 
 
 @click.group(
@@ -197,7 +197,6 @@ def assign_roles(options: GlobalOptions, /, nodes: str, roles: tuple[str, ...]) 
     show_software(
         options,
         lambda api: api.post("clusters/1/assignment", json=body),
-        expected=200,
         cli=lambda _: f"{nodes} {'has' if len(names) == 1 else 'have'} the roles: {', '.join(roles)}",
     )
 
@@ -211,7 +210,6 @@ def unassign_roles(options: GlobalOptions, /, node: str) -> None:
     show_software(
         options,
         lambda api: api.post("clusters/1/unassignment", json=body),
-        expected=200,
         cli=lambda _: f"{node} has no roles and no tags.",
     )
 
@@ -228,7 +226,7 @@ def cluster() -> None:
 @click.pass_obj
 def list_nodes(options: GlobalOptions, /) -> None:
     """List the nodes of the committed design with their ids, roles and tags."""
-    show_software(options, lambda api: api.get("nodes"), expected=200, cli=software_tables.nodes)
+    show_software(options, lambda api: api.get("nodes"), cli=software_tables.nodes)
 
 
 cluster.add_command(tasks_of("cluster"))

@@ -45,7 +45,7 @@ def set_limits(options: GlobalOptions, /, action_id: str, limits: tuple[str, ...
     shutdown-kubelet-timeout. What a drain does about pods that a budget keeps: on-blocked=wait, fail or delete.
     """
     path, changes = f"actions/{check_action_id(action_id)}/limits", parse_parameters(limits)
-    show(options, lambda api: api.patch(path, changes), expected=200, cli=action_tables.limits)
+    show(options, lambda api: api.patch(path, changes), cli=action_tables.limits)
 
 
 set_.add_command(set_limits)

@@ -57,4 +57,4 @@ def step(options: GlobalOptions, /, step_id: str, action_id: str, attempt: str |
     query = [("try", attempt)] if attempt else []
 
     path = f"actions/{check_action_id(action_id)}/steps/{path_segment(step_id)}/logs"
-    show(options, lambda api: as_text(api.get(path, query)), expected=200, cli=str, kind=answers.TEXT)
+    show(options, lambda api: as_text(api.get(path, query)), cli=str, kind=answers.TEXT)

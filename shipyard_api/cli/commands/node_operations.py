@@ -147,7 +147,7 @@ def etcd_health(options: GlobalOptions, /, revision: int | None) -> None:
     def read(api: Api) -> Answer:
         return api.get("etcd-cluster-health-statuses", [("design_ref", _href(revision or _committed(api)))])
 
-    show(options, read, expected=200, cli=drain_tables.etcd_health)
+    show(options, read, cli=drain_tables.etcd_health)
 
 
 @click.command(
@@ -160,7 +160,7 @@ def etcd_health(options: GlobalOptions, /, revision: int | None) -> None:
 def deploy_steps(options: GlobalOptions, /, name: str) -> None:
     """Show what a deploy template may ask for on NODE: its steps, their arguments and default priorities."""
     path = f"nodes/{path_segment(name.removeprefix('node/'))}/deploy-steps"
-    show(options, lambda api: api.get(path), expected=200, cli=deploy_step_tables.node_steps)
+    show(options, lambda api: api.get(path), cli=deploy_step_tables.node_steps)
 
 
 @click.command(
@@ -182,7 +182,7 @@ def describe_hardware(options: GlobalOptions, /, name: str, *, as_document: bool
     """
     path = f"nodes/{path_segment(name.removeprefix('node/'))}/hardware"
     printed = hardware_tables.document if as_document else hardware_tables.hardware
-    show(options, lambda api: api.get(path), expected=200, cli=printed)
+    show(options, lambda api: api.get(path), cli=printed)
 
 
 @click.command(
@@ -211,7 +211,7 @@ def adopt(options: GlobalOptions, /, nodes: str, revision: int | None) -> None:
         body = parse_object(text)
         return sections(f"Adopted with revision {body.get('revision')}: {listed(list_at(body, 'nodes'))}")
 
-    show(options, post, expected=200, cli=adopted)
+    show(options, post, cli=adopted)
 
 
 @click.command(
@@ -228,7 +228,7 @@ def drain_plan(options: GlobalOptions, /, name: str) -> None:
     without the node, and what forbids a teardown.
     """
     path = f"nodes/{path_segment(name.removeprefix('node/'))}/drain-plan"
-    show(options, lambda api: api.get(path), expected=200, cli=drain_tables.drain_plan)
+    show(options, lambda api: api.get(path), cli=drain_tables.drain_plan)
 
 
 def _run(
@@ -257,12 +257,12 @@ def _run(
             click.echo(_GOES_ON, err=True)
             raise
 
-    show(options, call, expected=200, cli=lambda text: done(f"{operation} of {name}", text), timeout=_LONGEST)
+    show(options, call, cli=lambda text: done(f"{operation} of {name}", text), timeout=_LONGEST)
 
 
 def _committed(api: Api) -> int:
     """Return the committed revision, which every plan names."""
-    plan = json_content(api.post("plans", json={"name": "test_site"}), expected=200)
+    plan = json_content(api.post("plans", json={"name": "test_site"}))
     if not plan.get("revision"):
         raise ApiError("Error: Nothing is committed yet, so no design names etcd clusters: give --revision")
     return int(plan["revision"])

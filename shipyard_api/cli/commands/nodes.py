@@ -44,7 +44,7 @@ def get_statuses(options: GlobalOptions, /, kinds: tuple[str, ...]) -> None:
     """Show the provisioner's current status and power state of every machine."""
     query = [("filters", ",".join(kinds))] if kinds else []
 
-    show(options, lambda api: api.get("site_statuses", query), expected=200, cli=node_tables.site_statuses)
+    show(options, lambda api: api.get("site_statuses", query), cli=node_tables.site_statuses)
 
 
 @click.command(
@@ -110,7 +110,7 @@ def get_nodes(
         nodes = _sorted(nodes, order or ("updated" if last else "name"))[:limit]
         return replace(answer, text=json.dumps({"nodes": nodes, "next": None}))
 
-    show(options, chosen, expected=200, cli=node_tables.nodes, wide=partial(node_tables.nodes, wide=True))
+    show(options, chosen, cli=node_tables.nodes, wide=partial(node_tables.nodes, wide=True))
 
 
 @click.command(
@@ -129,7 +129,7 @@ def describe(options: GlobalOptions, /, name: str, before: str | None) -> None:
     """Show the state of the node NAME and what the latest actions did with it; node/NAME is the same."""
     query = [("marker", check_action_id(before))] if before else []
 
-    show(options, lambda api: api.get(f"nodes/{path_segment(name)}", query), expected=200, cli=node_tables.node)
+    show(options, lambda api: api.get(f"nodes/{path_segment(name)}", query), cli=node_tables.node)
 
 
 @click.command(
@@ -148,7 +148,7 @@ def report(options: GlobalOptions, /, action_id: str) -> None:
     """
     action = check_action_id(action_id)
 
-    show(options, lambda api: api.get(f"actions/{action}/report"), expected=200, cli=node_tables.report)
+    show(options, lambda api: api.get(f"actions/{action}/report"), cli=node_tables.report)
 
 
 def _each(api: Api, paths: Sequence[str]) -> answers.Answer:
@@ -176,7 +176,7 @@ def _all_pages(api: Api, query: Query) -> answers.Answer:
     first = api.get("nodes", [*query, limit])
     if first.status != 200:
         return first
-    page = as_object(json_content(first, expected=200), "the body")
+    page = as_object(json_content(first), "the body")
     if not page.get("next"):
         return first
     nodes = [*objects_at(page, "nodes")]

@@ -98,7 +98,7 @@ def show_plan(
     options: GlobalOptions,
     request: Callable[[Api], Answer],
     *,
-    expected: int,
+    expected: int = 200,
     cli: Callable[[str], str | Printout],
     check: bool = False,
 ) -> JsonObject:
@@ -143,7 +143,7 @@ def get_plans(options: GlobalOptions, /, plan_id: str | None) -> None:
     if plan_id:
         _show_plan(options, plan_id)
     else:
-        show(options, lambda api: api.get("plans"), expected=200, cli=plan_tables.stored_plans)
+        show(options, lambda api: api.get("plans"), cli=plan_tables.stored_plans)
 
 
 @click.command(
@@ -160,4 +160,4 @@ def describe(options: GlobalOptions, /, plan_id: str) -> None:
 
 def _show_plan(options: GlobalOptions, plan_id: str) -> None:
     path = f"plans/{shared_options.check_plan_id(plan_id)}"
-    show(options, lambda api: api.get(path), expected=200, cli=plan_tables.stored_plan)
+    show(options, lambda api: api.get(path), cli=plan_tables.stored_plan)

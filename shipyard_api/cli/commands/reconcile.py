@@ -39,6 +39,5 @@ def reconcile(options: GlobalOptions, /, action_id: str, ours: tuple[str, ...], 
     show(
         options,
         lambda api: api.patch(path, answers) if said else api.get(path),
-        expected=200,
         cli=partial(reconciliation_tables.reconciliation, action_id=action),
     )

@@ -20,7 +20,7 @@ def show(
     options: GlobalOptions,
     request: Callable[[Api], answers.Answer],
     *,
-    expected: int,
+    expected: int = 200,
     cli: Callable[[str], str | Printout],
     wide: Callable[[str], str | Printout] | None = None,
     kind: str = answers.JSON,

@@ -96,7 +96,7 @@ def newest_plan(options: GlobalOptions) -> str:
     from shipyard_api.cli.commands.request import fail
 
     try:
-        plans = objects_at(as_object(json_content(Api(options).get("plans"), expected=200), "the body"), "plans")
+        plans = objects_at(as_object(json_content(Api(options).get("plans")), "the body"), "plans")
         return (
             str(required(plans[0], "id")) if plans else fail(options, ApiError("Error: There is no stored plan yet."))
         )
@@ -124,7 +124,7 @@ def is_on_site(action: "JsonObject") -> bool:
 
 def _actions(api: Api, query: Query = ()) -> Sequence[JsonObject]:
 
-    actions = as_objects(json_content(api.get("actions", query), expected=200), "the body")
+    actions = as_objects(json_content(api.get("actions", query)), "the body")
     for action in actions:
         required(action, "id")
     return actions

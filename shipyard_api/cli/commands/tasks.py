@@ -26,7 +26,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def show_software(
-    options: GlobalOptions, request: Callable[[Api], Answer], *, expected: int, cli: Callable[[str], str | Printout]
+    options: GlobalOptions,
+    request: Callable[[Api], Answer],
+    *,
+    expected: int = 200,
+    cli: Callable[[str], str | Printout],
 ) -> None:
     """Make one request about task graphs, roles or tags, as ``show`` does, and print the warnings of its answer."""
 
@@ -82,7 +86,7 @@ def tasks_of(owner: str) -> click.Group:
                 raise click.UsageError(f"{target} cannot be written: {error.strerror}.") from error
             return f"{_counted(len(tasks), 'task')} of {owner} {number}: {target}"
 
-        show_software(options, lambda api: api.get(path.format(number)), expected=200, cli=write)
+        show_software(options, lambda api: api.get(path.format(number)), cli=write)
 
     @tasks.command(
         "upload",
@@ -127,7 +131,6 @@ def _put(options: GlobalOptions, path: str, tasks: Sequence[Any], target: str) -
     show_software(
         options,
         lambda api: api.put(path, list(tasks)),
-        expected=200,
         cli=lambda text: f"Stored for {target}: {_counted(len(software_tables.tasks(text)), 'task')}",
     )
 

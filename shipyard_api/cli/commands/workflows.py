@@ -26,4 +26,4 @@ def get(options: GlobalOptions, /, since: str | None) -> None:
     """List workflows, the runs of actions. The default is those that began in the last 30 days."""
     query = [("since", since)] if since else []
 
-    show(options, lambda api: api.get("workflows", query), expected=200, cli=action_tables.workflows)
+    show(options, lambda api: api.get("workflows", query), cli=action_tables.workflows)
