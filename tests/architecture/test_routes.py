@@ -20,6 +20,7 @@ from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import DIALECTS
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import RunState, StepState
+from shipyard_api.domain.cases.case import CaseKind
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
@@ -224,6 +225,7 @@ def test_the_body_of_a_new_action_is_what_its_schema_says() -> None:
         pytest.param(StepState, "StepState", id="states of steps"),
         pytest.param(Reason, "DeploymentGroup/properties/reason", id="reasons of groups"),
         pytest.param(Phase, "ListedPhase/properties/phase", id="phases"),
+        pytest.param(CaseKind, "Case/properties/kind", id="kinds of cases"),
         pytest.param(PhaseStatus, "ListedPhase/properties/status", id="phase statuses"),
     ],
 )

@@ -1,23 +1,29 @@
 """Actions and their steps as they are shown (contract: shipyard-rest, 6.1 and 7.1)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.airship.times import with_offset, without_zone
+from shipyard_api.api.entities.actions import ActionSummary, Case, Teardown, WaitingFor
 from shipyard_api.api.entities.types import zulu
+from shipyard_api.domain import waiting as waits
 from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
+from shipyard_api.domain.facts.cases import open_cases, why_unknown
 from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalFact
 from shipyard_api.domain.notes import Note
+from shipyard_api.domain.remedies import retry
 from shipyard_api.domain.teardown_progress import teardowns
-from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.usecases.actions.describe import ActionWithSteps
 
 MOST_WAITS = 5
+_FIRST_TURN = "the first turn of the action"
+Summary = TypeVar("Summary", bound=ActionSummary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +99,9 @@ def posted(action: ActionRecord) -> dict[str, Any]:
     }
 
 
-def summary_entity(action: ActionRecord) -> dict[str, Any]:
+def summary(kind: type[Summary], action: ActionRecord, **more: object) -> Summary:
     """Return an action without its steps, as the report and the overview show it."""
-    return {
-        "id": action.id,
-        "name": action.name,
-        "parameters": dict(action.parameters),
-        "user": action.user,
-        "committed_rev_id": action.revision,
-        "dag_status": action.state.value,
-        "action_lifecycle": lifecycle(action.state),
-        "created_at": zulu(action.created_at),
-        "started_at": zulu(action.started_at),
-        "ended_at": zulu(action.ended_at),
-        "waiting_for": waiting_entity(action),
-    }
+    return kind.of(action, action_lifecycle=lifecycle(action.state), waiting_for=waiting(action), **more)
 
 
 def verdict(state: RunState) -> str | None:
@@ -115,33 +109,29 @@ def verdict(state: RunState) -> str | None:
     return state.value if state in ENDED else None
 
 
-def waiting_entity(action: ActionRecord) -> dict[str, Any] | None:
+def waiting(action: ActionRecord) -> WaitingFor | None:
     """Return what an action waits for; None once it has ended."""
     if action.state in ENDED:
         return None
-    waiting = action.waiting_for or WaitingFor("worker", "the first turn of the action", action.created_at)
-    return {
-        "who": waiting.who,
-        "what": waiting.what,
-        "since": zulu(waiting.since),
-        "last_answer": waiting.last_answer,
-        "answered_at": zulu(waiting.answered_at),
-        "next_attempt": zulu(waiting.next_attempt),
-        "deadline": zulu(waiting.deadline),
-    }
+    return WaitingFor.of(action.waiting_for or waits.WaitingFor("worker", _FIRST_TURN, action.created_at))
+
+
+def cases(action: ActionRecord, facts: Iterable[JournalFact]) -> dict[str, Any]:
+    """Return the members about the cases of an action: none without any, unless the search has no answer.
+
+    Once the action has ended, all that is left to do is to go on where it failed.
+    """
+    known = list(facts)
+    next_command = {"command": retry(action.id)} if action.state in ENDED else {}
+    shown, why = [Case.of(case, **next_command) for case in open_cases(known)], why_unknown(known)
+    return {**({"cases": shown} if shown else {}), **({"cases_unknown": why} if why else {})}
 
 
 def teardown_entities(action: ActionRecord, entries: Sequence[JournalEntry]) -> dict[str, Any]:
     """Return the member with the teardown operations under way; nothing without any."""
     at_work = () if action.state in ENDED else teardowns(entries)
     shown = [
-        {
-            "node": teardown.node,
-            "operation": teardown.operation.value,
-            "since": zulu(teardown.since),
-            "waits_for": list(teardown.waits_for[:MOST_WAITS]),
-            "waits": len(teardown.waits_for),
-        }
+        Teardown.of(teardown, waits_for=teardown.waits_for[:MOST_WAITS], waits=len(teardown.waits_for))
         for teardown in at_work
     ]
     return {"teardowns": shown} if shown else {}

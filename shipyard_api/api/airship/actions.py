@@ -9,14 +9,14 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.airship.action_views import (
+    cases,
     command_entity,
     entity,
     posted,
     teardown_entities,
     verdict,
-    waiting_entity,
+    waiting,
 )
-from shipyard_api.api.airship.cases import cases_entity
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.holds import may_override, may_pass_policy
 from shipyard_api.api.airship.paging import link_next, wanted_actions
@@ -29,9 +29,9 @@ from shipyard_api.api.airship.validations import entity as validation_entity
 from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.entity_tags import holds
-from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, single
+from shipyard_api.api.http.reading import boolean, parse_checked, single, threaded_json
 from shipyard_api.api.http.request_context import note_created
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId, ActionName, is_listed
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.error_kinds import NotFound
@@ -75,7 +75,7 @@ class Actions:
         self._actions = actions
         self._notes = notes
         self._schemas = schemas
-        self._limit = limit
+        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.asgi.Response) -> None:
@@ -94,12 +94,9 @@ class Actions:
         notes = self._notes.of_actions([record.action for record in actions], verbosity)
         return ((record.action.id, entity(record, notes[record.action.id])) for record in actions)
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
+    @threaded_json
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         """Create an action and answer with it, queued."""
-        body = await read_json_body(req, self._limit)
-        await answer_in_thread(resp, partial(self._post, req, resp, body))
-
-    def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "action_v1")
         name = action_name(body["name"])
         _require_for(req, name, body.get("parameters") or {})
@@ -176,9 +173,9 @@ class Action:
                 ActionWithSteps(action, described.steps), self._notes.of_action(action, described.entries, verbosity)
             ),
             "verdict": verdict(action.state),
-            "waiting_for": waiting_entity(action),
+            "waiting_for": waiting(action),
             **teardown_entities(action, described.entries),
-            **cases_entity(action, (entry.fact for entry in described.entries)),
+            **cases(action, (entry.fact for entry in described.entries)),
             "validations": [validation_entity(validation) for validation in validations(action.id, described.entries)],
             "command_audit": [command_entity(command) for command in described.commands],
         }

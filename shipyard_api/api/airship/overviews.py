@@ -5,10 +5,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 import falcon
+from msgspec import UNSET
 
-from shipyard_api.api.airship.action_views import summary_entity, verdict
-from shipyard_api.api.airship.cases import cases_entity
+from shipyard_api.api.airship.action_views import cases, summary, verdict
 from shipyard_api.api.airship.rendered_actions import RenderedActions
+from shipyard_api.api.entities import reports as entities
 from shipyard_api.api.entities.groups import OverviewGroup
 from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
@@ -42,7 +43,7 @@ class ActionOverview:
         holds(req, resp, "overview", tag)
         resp.content_type = falcon.MEDIA_JSON
 
-    def _read(self, action_id: str, known: str) -> tuple[str, dict[str, Any] | None]:
+    def _read(self, action_id: str, known: str) -> tuple[str, entities.Overview | None]:
         if known and known == self._describe.version(action_id):
             return known, None
         overview = self._overview(action_id)
@@ -77,17 +78,18 @@ def _positions(names: Sequence[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def _entity(overview: Overview) -> dict[str, Any]:
-    return {
-        "action": {**summary_entity(overview.action), "verdict": verdict(overview.action.state)},
-        "way_back": way_back(overview.action, overview.failed, overview.cordoned, overview.lacking),
-        "older": list(overview.older),
-        "groups": [OverviewGroup.of(listed, listed.group) for listed in overview.groups],
-        "nodes": {"total": len(overview.letters), "letters": overview.letters},
-        **({"policy": _policy(overview.policy, overview.waiting)} if overview.policy else {}),
-        **cases_entity(overview.action, overview.cases),
-        **({"warnings": list(overview.warnings)} if overview.warnings else {}),
-    }
+def _entity(overview: Overview) -> entities.Overview:
+    action = overview.action
+    return entities.Overview(
+        action=summary(entities.OverviewAction, action, verdict=verdict(action.state)),
+        way_back=way_back(action, overview.failed, overview.cordoned, overview.lacking),
+        older=overview.older,
+        groups=[OverviewGroup.of(listed, listed.group) for listed in overview.groups],
+        nodes=entities.LetteredNodes(len(overview.letters), overview.letters),
+        policy=_policy(overview.policy, overview.waiting) if overview.policy else UNSET,
+        warnings=overview.warnings or UNSET,
+        **cases(action, overview.cases),
+    )
 
 
 def _policy(survey: Survey, waiting: Sequence[WaveGate]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.airship.cases import case_entity
+from shipyard_api.api.entities.actions import Case
 from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import words
@@ -35,7 +35,7 @@ class SiteDifferences:
             "since": since.value,
             "action": {"id": drift.base.id, "name": drift.base.name, "ended_at": zulu(drift.base.ended_at)},
             "compared": drift.compared,
-            "cases": [case_entity(case) for case in drift.cases],
+            "cases": [Case.of(case) for case in drift.cases],
             "differences": [_row(system, row) for system, rows in drift.differences.items() for row in rows],
             "to_do": None if drift.to_do is None else [_to_do(node, entry) for node, entry in drift.to_do.items()],
             **_left_out(drift),

@@ -1,19 +1,18 @@
 """The tasks of an action on nodes, and their output. Shipyard v1.0 has no such resource."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import falcon
 
 from shipyard_api.api.airship.action_nodes import MOST, name_of_node
 from shipyard_api.api.airship.paging import marker
-from shipyard_api.api.entities.types import zulu
+from shipyard_api.api.entities.tasks import TaskOfNode, TaskResult, TaskTotals
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, single, whole_number, words
 from shipyard_api.api.http.threads import threaded, threaded_peer
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.task_graph.tasks import TaskId
-from shipyard_api.ports.state.software import TaskRecord
 from shipyard_api.usecases.software.results import ReadTaskResults
 
 MOST_BYTES = 60_000
@@ -49,7 +48,7 @@ class Tasks:
         )
         last = page.records[-1] if len(page.records) == limit else None
         resp.media = {
-            "tasks": [task_entity(record) for record in page.records],
+            "tasks": [TaskResult.of(record) for record in page.records],
             "totals": task_totals(page.counts),
             "next": f"{last.node}/{last.task}" if last else None,
         }
@@ -76,7 +75,7 @@ class NodeTasks:
         records = self._results.on_node(node_name, before=marker(req), limit=limit)
         full = len({record.action for record in records}) == limit
         resp.media = {
-            "tasks": [{"action_id": record.action, **task_entity(record)} for record in records],
+            "tasks": [TaskOfNode.of(record) for record in records],
             "next": records[-1].action if full else None,
         }
 
@@ -114,25 +113,9 @@ def _name(req: falcon.Request, name: str) -> str | None:
     return written
 
 
-def task_totals(counts: Mapping[TaskId, Mapping[TaskStatus, int]]) -> list[dict[str, Any]]:
+def task_totals(counts: Mapping[TaskId, Mapping[TaskStatus, int]]) -> list[TaskTotals]:
     """Return how many nodes each task has in each status."""
     return [
-        {"task": task, **{status.value: numbers.get(status, 0) for status in TaskStatus}}
+        TaskTotals(task, **{status.value: numbers.get(status, 0) for status in TaskStatus})
         for task, numbers in sorted(counts.items())
     ]
-
-
-def task_entity(record: TaskRecord) -> dict[str, Any]:
-    """Return a task on a node."""
-    return {
-        "node": record.node,
-        "task": record.task,
-        "status": record.status.value,
-        "exit_status": record.exit_status,
-        "attempts": record.attempts,
-        "seconds": record.seconds,
-        "began_at": zulu(record.began_at),
-        "ended_at": zulu(record.ended_at),
-        "detail": record.detail,
-        "tail": record.tail,
-    }

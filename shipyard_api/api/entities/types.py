@@ -6,6 +6,7 @@ Readers check none of the descriptions: a newer server may have words that an ol
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -40,12 +41,14 @@ def counted(statuses: type[Enum], name: str, **schema: object) -> Meta:
     """Return the description of numbers by status, with their total; ``name``: that of its component."""
     words = ["total", *map(word, statuses)]
     numbers = {"required": words, "properties": {status: {"type": "integer", "minimum": 0} for status in words}}
-
-    def write(counts: Mapping[Enum | str, int]) -> Mapping[str, int]:
-        known = {word(status): number for status, number in counts.items()}
-        return {"total": sum(known.values()), **{status: known.get(status, 0) for status in words[1:]}}
-
+    write = partial(counts, statuses)
     return component(name, write, **schema, type="object", additionalProperties=False, **numbers)
+
+
+def counts(statuses: type[Enum], numbers: Mapping[Any, int]) -> Mapping[str, int]:
+    """Return numbers by status, with their total."""
+    known = {word(status): number for status, number in numbers.items()}
+    return {"total": sum(known.values()), **{word(status): known.get(word(status), 0) for status in statuses}}
 
 
 def word(value: Enum | str) -> str:
@@ -56,6 +59,7 @@ def word(value: Enum | str) -> str:
 Natural = Annotated[int, described(minimum=0)]
 Ulid = Annotated[str, component("Ulid")]
 Zulu = Annotated[str, component("Zulu", zulu)]
+DateTime = Annotated[str, described(zulu, format="date-time")]
 ActionName = Annotated[str, component("ActionName")]
 Next = Annotated[str | None, component("Next")]
 LookAt = Annotated[str | None, component("LookAt")]

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import click
 
+from shipyard_api.api import entities
 from shipyard_api.cli.client import Api, json_content
 from shipyard_api.cli.commands import node_command, shared_options
 from shipyard_api.cli.commands.actions import start
@@ -21,6 +22,7 @@ from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, task_tables
+from shipyard_api.cli.output.shapes import as_entity
 from shipyard_api.cli.output.task_tables import Progress
 from shipyard_api.cli.output.wording import printable_lines
 from shipyard_api.domain.node_sets import parts
@@ -124,7 +126,7 @@ def plan(
     Groups of one batch run at the same time. Without --nodes it runs on every node that was deployed.
     """
     body = {"retry": _retried(retry, nodes, values, chosen)} if retry else _request(nodes, values, chosen)
-    show_plan(options, lambda api: api.post("plans", json=body), expected=200, cli=task_tables.tree)
+    show_plan(options, lambda api: api.post("plans", json=body), cli=task_tables.tree)
 
 
 class _RunCommand(click.Command):
@@ -361,9 +363,11 @@ def _viewer(stream: TextIO) -> Iterator[Callable[[Progress, str], None]]:
 def _of_node(api: Api, node: str, task: str) -> str:
     """Return the id of the newest action that ran the task on the node."""
     page = api.read(f"nodes/{path_segment(node)}/tasks", [("limit", str(_ACTIONS))])
-    task_entry = next((entry for entry in page.get("tasks") or () if entry.get("task") == task), None)
-    if task_entry is None:
+    entry = next(
+        (entry for entry in as_entity(page.get("tasks"), list[entities.tasks.TaskOfNode]) if entry.task == task), None
+    )
+    if entry is None:
         raise ApiError(
             f"Error: None of the latest {_ACTIONS} actions of node {node} ran the task {task}. Name one with --action."
         )
-    return str(task_entry["action_id"])
+    return entry.action

@@ -19,7 +19,7 @@ from shipyard_api.cli.output.shapes import (
     parse_objects,
     required,
 )
-from shipyard_api.cli.output.wording import case_rows, teardown_texts, waiting_rows
+from shipyard_api.cli.output.wording import case_rows, news, teardown_texts, waiting_rows
 
 _NOTE_FIELDS = {"sub_type", "subject", "note_timestamp", "note_val", "note_id", "resolved_url_value"}
 
@@ -104,8 +104,8 @@ def action(text: str, causes: Sequence[TextTable] = ()) -> Printout:
             ("Dag Status:", body.get("dag_status")),
             ("Context Marker:", body.get("context_marker")),
             ("User:", body.get("user")),
-            *waiting_rows(body),
-            *case_rows(body),
+            *waiting_rows(news(body).waiting_for),
+            *case_rows(news(body)),
             *((f"Teardown {node}:", text) for node, text in teardown_texts(body).items()),
         ]
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, parse_object, required
-from shipyard_api.cli.output.wording import case_rows, printable, to_the_second
+from shipyard_api.cli.output.wording import case_rows, news, printable, to_the_second
 
 
 def differences(text: str) -> Printout:
@@ -28,7 +28,7 @@ def differences(text: str) -> Printout:
         f"{compared} node{'' if compared == 1 else 's'} compared with {action.get('name')} action/{action.get('id')}"
     )
     parts: list[str | TextTable] = [f"{title}: {_number(len(rows))}"]
-    if causes := case_rows(body):
+    if causes := case_rows(news(body)):
         parts.append(fields(causes))
     if rows:
         parts.append(table(rows, ("Node", "Difference", "Expected", "Seen", "Since", "System"), gap=4))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from shipyard_api.cli.output.printout import Printout, table
 from shipyard_api.cli.output.shapes import JsonObject, counts_at, object_at
-from shipyard_api.cli.output.wording import printable, status_words, waiting_text
+from shipyard_api.cli.output.wording import news, printable, status_words, waiting_text
 
 NOT_YET = "not asked yet"
 """The error of a site that is being asked for the first time."""
@@ -40,7 +40,7 @@ def _cells(row: JsonObject) -> Sequence[str]:
         printable(action.get("action_lifecycle") or ""),
         printable(row.get("verdict") or ("not yet" if action else "")),
         _nodes(counts_at(row, "nodes")),
-        f"waits for {waits}" if (waits := waiting_text(row)) else "",
+        f"waits for {waits}" if (waits := waiting_text(news(row).waiting_for)) else "",
     )
 
 

@@ -30,7 +30,7 @@ from shipyard_api.cli.output.marks import (
     marked,
 )
 from shipyard_api.cli.output.shapes import JsonObject, counts_at, object_at
-from shipyard_api.cli.output.wording import printable, waiting_text
+from shipyard_api.cli.output.wording import news, printable, waiting_text
 
 _GAP = 2
 _LONGEST_BAR, _LEAST_BAR = 24, 8
@@ -183,7 +183,7 @@ def _notes(row: JsonObject) -> Sequence[Text]:
     notes = []
     if (health := printable(row.get("health") or "")) != "ready":
         notes.append(Text.assemble(("! ", WARNING), f"{site}: {health}"))
-    if waits := waiting_text(row):
+    if waits := waiting_text(news(row).waiting_for):
         notes.append(Text(f"  {site} waits for {waits}", DIM))
     return notes
 

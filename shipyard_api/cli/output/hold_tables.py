@@ -1,29 +1,22 @@
 """Holds on nodes as tables. Pure."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from shipyard_api.api import entities
 from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
 from shipyard_api.cli.output.shapes import as_entity, decode, parse_object
 from shipyard_api.cli.output.wording import to_the_second
 
-if TYPE_CHECKING:
-    from shipyard_api.api.entities.holds import Hold
-
 
 def holds(text: str) -> Printout:
     """Return a line for each hold; with who released it, if any was released."""
-    from shipyard_api.api.entities.holds import HoldList
-
-    return Printout([_table(decode(text, HoldList).holds)])
+    return Printout([_table(decode(text, entities.holds.HoldList).holds)])
 
 
 def placed(text: str) -> Printout:
     """Return a new hold, or several, and the actions whose work on the nodes goes on."""
-    from shipyard_api.api.entities.holds import PlacedHold
-
     body = parse_object(text)
-    new = as_entity(body.get("holds") or [body], list[PlacedHold])
+    new = as_entity(body.get("holds") or [body], list[entities.holds.PlacedHold])
     actions = dict.fromkeys(f"action/{action}" for hold in new for action in hold.under_way)
     lines = [f"Work on it that was submitted before goes on: {', '.join(actions)}"] if actions else []
     return sections(_table(new), *lines)
@@ -31,23 +24,21 @@ def placed(text: str) -> Printout:
 
 def released(text: str) -> Printout:
     """Return a hold that was released or had ended."""
-    from shipyard_api.api.entities.holds import Hold
-
-    return Printout([_table([decode(text, Hold)])])
+    return Printout([_table([decode(text, entities.holds.Hold)])])
 
 
-def held(hold: "Hold") -> str:
+def held(hold: "entities.holds.Hold") -> str:
     """Return a hold as part of a sentence about its node."""
     until = f" until {to_the_second(hold.until)}" if hold.until else ""
     return f"hold/{hold.id} ({_kind(hold)}) by {hold.placed_by}{until}: {' '.join(hold.reason.split())}"
 
 
-def _kind(hold: "Hold") -> str:
+def _kind(hold: "entities.holds.Hold") -> str:
     """Return the kind of a hold, and its class unless it is the usual one."""
     return hold.kind + ("" if hold.hold_class == "all" else f", {hold.hold_class.replace('_', ' ')}")
 
 
-def _table(holds: Sequence["Hold"]) -> TextTable:
+def _table(holds: Sequence["entities.holds.Hold"]) -> TextTable:
     ended = any(hold.released_at for hold in holds)
     rows = [
         (
@@ -66,5 +57,5 @@ def _table(holds: Sequence["Hold"]) -> TextTable:
     return table(rows, headers, gap=4)
 
 
-def _release(hold: "Hold") -> str:
+def _release(hold: "entities.holds.Hold") -> str:
     return f"{to_the_second(hold.released_at)} by {hold.released_by}" if hold.released_at else ""

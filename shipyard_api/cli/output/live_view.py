@@ -26,6 +26,7 @@ from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,
     case_rows,
     clock,
+    news,
     printable,
     status_words,
     teardown_lines,
@@ -152,7 +153,7 @@ class WatchView:
     def _cases(self, console: Console, width: int) -> list[Text]:
         """Return what failures have in common; where there is little room, the first lines of each."""
         lines: list[Text] = []
-        for word, text in case_rows(self.snapshot.action):
+        for word, text in case_rows(news(self.snapshot.action)):
             whole = list(Text.assemble((f"{word} ", FAILURE), str(text)).wrap(console, width))
             lines += whole if self.height is None else _first(whole, _CASE_LINES, width)
         return lines
@@ -213,7 +214,7 @@ def header(snapshot: Snapshot, now: datetime, width: int) -> list[Table | Text]:
 
 def waiting(action: JsonObject, now: datetime, console: Console, width: int, *, limited: bool) -> list[Text]:
     """Return what the action waits for, as lines; ``limited``: few of them."""
-    text = waiting_line(action, now)
+    text = waiting_line(news(action).waiting_for, now)
     lines = list(Text(f"Waiting for {text}", DIM).wrap(console, width)) if text else []
     return _first(lines, _WAITING_LINES, width) if limited else lines
 

@@ -4,21 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from shipyard_api.cli.errors import ShapeError
+from shipyard_api.api import entities
 from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
-    JsonObject,
-    as_entity,
     as_objects,
-    counts_at,
     decode,
-    object_at,
-    objects_at,
     parse_object,
-    required,
 )
 from shipyard_api.cli.output.wording import (
     case_rows,
@@ -30,10 +23,6 @@ from shipyard_api.cli.output.wording import (
     to_the_second,
     waiting_rows,
 )
-
-if TYPE_CHECKING:
-    from shipyard_api.api.entities.groups import ReportedPhase
-    from shipyard_api.api.entities.nodes import LastNode, NodeChange, NodeDescription, PastPhase, ReportedNode
 
 _STATUSES = {
     "nodes_provision_status": ("Nodes Provision Status:", ("Hostname", "Status"), ("hostname", "status")),
@@ -60,8 +49,6 @@ def site_statuses(text: str) -> Printout:
 
 def nodes(text: str, *, wide: bool = False) -> Printout:
     """Return a line for each node: its state after its latest action; ``wide``: with more columns."""
-    from shipyard_api.api.entities.nodes import LastNodeList
-
     headers = ("Node", "Status", "Impact", "Group", "Action", "Updated", "Why", *(("Groups", "Detail") if wide else ()))
     rows = [
         (
@@ -74,12 +61,12 @@ def nodes(text: str, *, wide: bool = False) -> Printout:
             _why_and_back(node),
             *((", ".join(node.groups), node.detail) if wide else ()),
         )
-        for node in decode(text, LastNodeList).nodes
+        for node in decode(text, entities.nodes.LastNodeList).nodes
     ]
     return Printout([table(rows, headers, gap=4)])
 
 
-def _impact(node: "LastNode") -> str:
+def _impact(node: "entities.nodes.LastNode") -> str:
     """Return the class of a node, with the aspects in which it differs from the committed design."""
     if node.impact is None:
         return ""
@@ -88,9 +75,7 @@ def _impact(node: "LastNode") -> str:
 
 def node(text: str) -> Printout:
     """Return the node's state, and then what each action did with it, the newest first."""
-    from shipyard_api.api.entities.nodes import NodeDescription
-
-    node = decode(text, NodeDescription)
+    node = decode(text, entities.nodes.NodeDescription)
     parts: list[str | Printout] = [Printout([fields(_about(node))])]
     for past in node.history:
         events = [
@@ -111,7 +96,7 @@ def node(text: str) -> Printout:
     return sections(*parts)
 
 
-def _about(node: "NodeDescription") -> Sequence[tuple[str, object]]:
+def _about(node: "entities.nodes.NodeDescription") -> Sequence[tuple[str, object]]:
     late, cordon = node.late, node.cordon
     usual = clock(timedelta(seconds=late.usual)) if late else ""
     removal = f"shipyard create action remove_server --param=target_nodes={node.name}"
@@ -144,68 +129,66 @@ def _about(node: "NodeDescription") -> Sequence[tuple[str, object]]:
 
 def report(text: str) -> Printout:
     """Return the report of an action: its state, its groups with their phases, and every node that failed."""
-    body = parse_object(text)
-    action = object_at(body, "action")
+    report = _report(text)
+    action = report.action
     about = [
-        ("Name:", action.get("name")),
-        ("Action:", f"action/{action.get('id')}"),
-        ("Lifecycle:", action.get("action_lifecycle")),
-        ("Verdict:", body.get("verdict") or "not yet"),
-        ("Took:", _duration(body)),
-        *_counted(body),
-        *waiting_rows(action),
-        *case_rows(body),
+        ("Name:", action.name),
+        ("Action:", f"action/{action.id}"),
+        ("Lifecycle:", action.action_lifecycle),
+        ("Verdict:", report.verdict or "not yet"),
+        ("Took:", "not begun" if report.seconds is None else clock(timedelta(seconds=report.seconds))),
+        *_counted(report),
+        *waiting_rows(action.waiting_for),
+        *case_rows(report),
     ]
-    findings = [
-        (finding.get("level"), finding.get("name"), finding.get("message")) for finding in objects_at(body, "findings")
+    failed, left = _failed_nodes(report), _left_nodes(report)
+    tables: list[tuple[Sequence[Sequence[object]], tuple[str, ...]]] = [
+        (_failed_steps(report), _STEP),
+        ([] if _has_no_groups(report) else _groups(report), _GROUP),
+        ([(total.task, total.success, total.failed, total.running, total.left) for total in report.tasks], _TASK),
+        ([(skipped.task, skipped.reason) for skipped in report.skipped_tasks], ("Skipped Task", "Why")),
+        ([(tolerated.node, tolerated.reason) for tolerated in report.tolerated], ("Tolerated Node", "Why")),
+        (failed, _NODE),
+        (left, _LEFT),
+        (_ways_back(report), _WAY_BACK),
+        ([(finding.level, finding.name, finding.message) for finding in report.findings], _FINDING),
     ]
-    steps, failed, left = _failed_steps(body), _failed_nodes(body), _left_nodes(body)
-    parts = [
-        fields(about),
-        *([table(steps, _STEP, gap=4)] if steps else []),
-        *([] if _has_no_groups(body) else [table(_groups(body), _GROUP, gap=4)]),
-        *([table(tasks, _TASK, gap=4)] if (tasks := _tasks(body)) else []),
-        *_reasons(body, "skipped_tasks", "task", "Skipped Task"),
-        *_reasons(body, "tolerated", "node", "Tolerated Node"),
-        *([table(failed, _NODE, gap=4)] if failed or not left else []),
-        *([table(left, _LEFT, gap=4)] if left else []),
-        *([table(ways, _WAY_BACK, gap=4)] if (ways := _ways_back(body)) else []),
-    ]
-    if findings:
-        parts.append(table(findings, ("Level", "Finding", "Message"), gap=4))
-    return sections(*parts)
+    always = {_GROUP: not _has_no_groups(report), _NODE: not left}
+    return sections(fields(about), *(table(rows, head, gap=4) for rows, head in tables if rows or always.get(head)))
 
 
 def groups(text: str) -> Printout:
     """Return the groups of a report."""
-    return Printout([table(_groups(parse_object(text)), _GROUP, gap=4)])
+    return Printout([table(_groups(_report(text)), _GROUP, gap=4)])
 
 
 def causes(text: str) -> Sequence[TextTable]:
     """Return the tables of a report that say why an action failed, and the commands that go on from there."""
-    body = parse_object(text)
-    failed = [row for row in _groups(body) if row[2] == "failed"]
+    report = _report(text)
     tables = (
-        (_failed_steps(body), _STEP),
-        (failed, _GROUP),
-        (_failed_nodes(body), _NODE),
-        (_left_nodes(body), _LEFT),
-        (_ways_back(body), _WAY_BACK),
+        (_failed_steps(report), _STEP),
+        ([row for row in _groups(report) if row[2] == "failed"], _GROUP),
+        (_failed_nodes(report), _NODE),
+        (_left_nodes(report), _LEFT),
+        (_ways_back(report), _WAY_BACK),
     )
     return [table(rows, headers, gap=4) for rows, headers in tables if rows]
+
+
+def _report(text: str) -> "entities.reports.Report":
+    return decode(text, entities.reports.Report)
 
 
 _STEP = ("Failed Step", "Why")
 _TASK = ("Task", "Success", "Failed", "Running", "Left")
 _GROUP = ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why")
 _NODE = ("Failed Node", "Group", "Why", "Look At")
+_FINDING = ("Level", "Finding", "Message")
 _LEFT = ("Node Not Deployed", "Group", "Status", "Why")
 _WAY_BACK = ("Next Command", "When")
 
 
-def _groups(entity: JsonObject) -> list[tuple[object, ...]]:
-    from shipyard_api.api.entities.groups import ReportedGroup
-
+def _groups(report: "entities.reports.Report") -> list[tuple[object, ...]]:
     return [
         (
             group.name,
@@ -215,66 +198,48 @@ def _groups(entity: JsonObject) -> list[tuple[object, ...]]:
             *(_took(group.phases, phase) for phase in ("prepare", "deploy")),
             _why(group.reason, group.detail),
         )
-        for group in as_entity(required(entity, "groups"), list[ReportedGroup])
+        for group in report.groups
     ]
 
 
-def _failed_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
+def _failed_nodes(report: "entities.reports.Report") -> list[tuple[object, ...]]:
     """Return the nodes that were not deployed, and those on which a task failed."""
-    failed = [node for node in _nodes(entity) if node.status == "failure"]
+    failed = [node for node in report.nodes if node.status == "failure"]
     named = {node.name for node in failed}
-    tasks = objects_at(entity, "failed_tasks")
     rows: list[tuple[object, ...]] = [
         (f"node/{node.name}", node.group or "", _why(node.reason, node.detail), node.look_at or "") for node in failed
     ]
     rows += [
-        (
-            f"node/{task.get('node')}",
-            "",
-            f"task {task.get('task')}: {task.get('detail')}",
-            f"shipyard software logs {task.get('node')} {task.get('task')}",
-        )
-        for task in tasks
-        if task.get("node") not in named
+        (f"node/{task.node}", "", f"task {task.task}: {task.detail}", f"shipyard software logs {task.node} {task.task}")
+        for task in report.failed_tasks
+        if task.node not in named
     ]
-    number = sum(int(total.get("failed") or 0) for total in objects_at(entity, "tasks"))
-    if omitted := number - len(tasks):
+    if omitted := sum(total.failed for total in report.tasks) - len(report.failed_tasks):
         rows.append((f"and {omitted} more", "", "", ""))
     return rows
 
 
-def _left_nodes(entity: JsonObject) -> list[tuple[object, ...]]:
+def _left_nodes(report: "entities.reports.Report") -> list[tuple[object, ...]]:
     """Return the nodes that keep a status although they were to go on, such as those that the policy stopped."""
     return [
         (f"node/{node.name}", node.group or "", node_words(node.status, node.reason), _why(node.reason, node.detail))
-        for node in _nodes(entity)
+        for node in report.nodes
         if node.reason not in (None, "teardown") and node.status in ("not_started", "prepared")
     ]
 
 
-def _tasks(entity: JsonObject) -> list[tuple[object, ...]]:
-    states = ("success", "failed", "running", "left")
-    return [(total.get("task"), *(total.get(state) for state in states)) for total in objects_at(entity, "tasks")]
-
-
-def _reasons(entity: JsonObject, name: str, key: str, title: str) -> list[TextTable]:
-    """Return tasks or nodes with their reasons as a table, none without any."""
-    rows = [(one.get(key), one.get("reason")) for one in objects_at(entity, name)]
-    return [table(rows, (title, "Why"), gap=4)] if rows else []
-
-
-def _has_no_groups(entity: JsonObject) -> bool:
+def _has_no_groups(report: "entities.reports.Report") -> bool:
     """Return whether the action works on nodes without groups: it takes them down, or runs tasks on them."""
-    return not _groups(entity) and bool(_nodes(entity) or objects_at(entity, "tasks"))
+    return not report.groups and bool(report.nodes or report.tasks)
 
 
-def _counted(entity: JsonObject) -> list[tuple[str, object]]:
+def _counted(report: "entities.reports.Report") -> list[tuple[str, object]]:
     """Return how many groups, nodes and tasks the action has, those that it can have."""
-    nodes, tasks = _nodes(entity), _tasks(entity)
+    nodes, tasks = report.nodes, report.tasks
     statuses = Counter(node_words(node.status, node.reason) for node in nodes)
     rows: list[tuple[str, object]] = []
-    if not _has_no_groups(entity):
-        rows.append(("Groups:", _tally(counts_at(object_at(entity, "totals"), "groups"), status_words)))
+    if not _has_no_groups(report):
+        rows.append(("Groups:", _tally(report.totals.groups, status_words)))
     if nodes or not tasks:
         rows.append(("Nodes:", _tally({"total": len(nodes), **statuses}, str)))
     if tasks:
@@ -282,15 +247,15 @@ def _counted(entity: JsonObject) -> list[tuple[str, object]]:
     return rows
 
 
-def _ways_back(entity: JsonObject) -> list[tuple[object, ...]]:
-    return [(way.get("command"), way.get("when")) for way in objects_at(entity, "way_back")]
+def _ways_back(report: "entities.reports.Report") -> list[tuple[object, ...]]:
+    return [(way.get("command"), way.get("when")) for way in report.way_back]
 
 
-def _failed_steps(entity: JsonObject) -> list[tuple[object, ...]]:
-    return [(step.get("id"), step.get("detail") or "") for step in objects_at(entity, "failed_steps")]
+def _failed_steps(report: "entities.reports.Report") -> list[tuple[object, ...]]:
+    return [(step.id, step.detail) for step in report.failed_steps]
 
 
-def _status(node: "LastNode") -> str:
+def _status(node: "entities.nodes.LastNode") -> str:
     """Return the status of a node in words, whether it is late, held or cordoned, and whether it left the design."""
     words = {
         "late": node.late,
@@ -301,7 +266,7 @@ def _status(node: "LastNode") -> str:
     return ", ".join([node_words(node.status, node.reason), *(word for word, applies in words.items() if applies)])
 
 
-def _why_and_back(node: "LastNode") -> str:
+def _why_and_back(node: "entities.nodes.LastNode") -> str:
     """Return why the node has its status, and the commands that bring it back from a cordon."""
     back = f"to bring it back: {' or '.join(node.cordon.commands)}" if node.cordon else ""
     return "; ".join(part for part in (_why(node.reason, node.detail), back) if part)
@@ -316,28 +281,13 @@ def _why(reason: object, detail: object) -> str:
     return reason_text(reason, detail) if reason else " ".join(str(detail or "").split())
 
 
-def _nodes(entity: JsonObject) -> Sequence["ReportedNode"]:
-    from shipyard_api.api.entities.nodes import ReportedNode
-
-    return as_entity(required(entity, "nodes"), list[ReportedNode])
-
-
-def _duration(entity: JsonObject) -> str:
-    seconds = entity.get("seconds")
-    if seconds is None:
-        return "not begun"
-    if not isinstance(seconds, int | float):
-        raise ShapeError("seconds is not a number")
-    return clock(timedelta(seconds=seconds))
-
-
-def _sent(phase: "PastPhase") -> Sequence[object]:
+def _sent(phase: "entities.nodes.PastPhase") -> Sequence[object]:
     ended = f", ended {to_the_second(phase.ended_at)[11:]}" if phase.ended_at else ""
     event = f"sent, phase {status_words(phase.status)}{ended}"
     return event, phase.phase, phase.group, phase.job, phase.message
 
 
-def _changed(change: "NodeChange") -> Sequence[object]:
+def _changed(change: "entities.nodes.NodeChange") -> Sequence[object]:
     late = " (late)" if change.late else ""
     return (
         f"{node_words(change.status)}{late}",
@@ -348,7 +298,7 @@ def _changed(change: "NodeChange") -> Sequence[object]:
     )
 
 
-def _took(phases: Sequence["ReportedPhase"], name: str) -> str:
+def _took(phases: Sequence["entities.groups.ReportedPhase"], name: str) -> str:
     """Return how long all batches of a phase took together, or the status of an unfinished one; "" if none began."""
     batches = [phase for phase in phases if phase.phase == name]
     began = [at for at in (parse_time(phase.submitted_at) for phase in batches) if at]

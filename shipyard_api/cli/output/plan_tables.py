@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from shipyard_api.api import entities
 from shipyard_api.cli.output import forecast_tables
 from shipyard_api.cli.output.drain_tables import drains
 from shipyard_api.cli.output.hold_tables import held
@@ -38,10 +39,8 @@ def plan(text: str) -> Printout:
 
 def stored_plan(text: str) -> Printout:
     """Return a stored plan: hash, signatures, changes against the last plan, and the plan."""
-    from shipyard_api.api.entities.plans import StoredPlan
-
     body, since = parse_object(text), []
-    stored = as_entity(body, StoredPlan)
+    stored = as_entity(body, entities.plans.StoredPlan)
     if last := stored.last:
         lines = [f"- {change}" for change in last.differences] or ["Nothing differs."]
         since = ["\n".join([f"Compared with plan/{last.id}, the last one of this action:", *lines])]
@@ -51,9 +50,7 @@ def stored_plan(text: str) -> Printout:
 
 def signatures(text: str) -> Printout:
     """Return who has stored and approved a plan, and what was started from it."""
-    from shipyard_api.api.entities.plans import ListedPlan
-
-    plan = decode(text, ListedPlan)
+    plan = decode(text, entities.plans.ListedPlan)
     about = [
         ("Stored:", f"plan/{plan.id}"),
         ("Hash:", plan.digest),
@@ -69,8 +66,6 @@ def signatures(text: str) -> Printout:
 
 def stored_plans(text: str) -> Printout:
     """Return the list of stored plans."""
-    from shipyard_api.api.entities.plans import PlanList
-
     rows = [
         (
             f"plan/{plan.id}",
@@ -79,14 +74,12 @@ def stored_plans(text: str) -> Printout:
             ", ".join(signature.by for signature in plan.signatures) or "-",
             f"action/{plan.action}" if plan.action else "-",
         )
-        for plan in decode(text, PlanList).plans
+        for plan in decode(text, entities.plans.PlanList).plans
     ]
     return sections(table(rows, _STORED) if rows else "There are no stored plans.")
 
 
 def _plan(plan: JsonObject) -> Printout:
-    from shipyard_api.api.entities.holds import Hold
-
     subject = (
         f"action/{plan['retry']}, again" if plan.get("retry") else str(plan.get("version") or _OLDER).replace("_", "-")
     )
@@ -99,7 +92,10 @@ def _plan(plan: JsonObject) -> Printout:
         ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
         ("Nodes:", _nodes(totals, skipped)),
         *_changes(object_at(plan, "changes")),
-        *(("Held:", f"node/{hold.node}: {held(hold)}") for hold in as_entity(plan.get("held") or [], list[Hold])),
+        *(
+            ("Held:", f"node/{hold.node}: {held(hold)}")
+            for hold in as_entity(plan.get("held") or [], list[entities.holds.Hold])
+        ),
         ("At Once:", _mode(object_at(plan, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
     ]

@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from shipyard_api.api import entities
 from shipyard_api.cli.output.node_names import listed
-from shipyard_api.cli.output.shapes import JsonObject, as_entity, list_at, objects_at, required
+from shipyard_api.cli.output.shapes import JsonObject, as_entity, objects_at, required
 from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,
     case_rows,
     clock,
+    news,
     parse_time,
     printable,
     reason_text,
@@ -19,10 +20,6 @@ from shipyard_api.cli.output.wording import (
     teardown_texts,
     waiting_text,
 )
-
-if TYPE_CHECKING:
-    from shipyard_api.api.entities.groups import DeploymentGroup
-    from shipyard_api.api.entities.nodes import Node
 
 ACTIVE = frozenset({"preparing", "deploying"})
 _OF_GROUPS = "drydock_build"
@@ -34,20 +31,17 @@ class Snapshot:
     """Entities as in the REST contract; groups and nodes in the server's order."""
 
     action: JsonObject
-    groups: Sequence["DeploymentGroup"] = ()
-    nodes: Sequence["Node"] = ()
+    groups: Sequence["entities.groups.DeploymentGroup"] = ()
+    nodes: Sequence["entities.nodes.Node"] = ()
 
     @classmethod
     def of(cls, action: JsonObject, groups: Sequence[object] = (), nodes: Sequence[object] = ()) -> "Snapshot":
         """Return the snapshot of answers. Raises ShapeError if they lack what the views read."""
-        from shipyard_api.api.entities.groups import DeploymentGroup
-        from shipyard_api.api.entities.nodes import Node
-
         for step in objects_at(action, "steps"):
             required(step, "id")
-        for teardown in objects_at(action, "teardowns"):
-            list_at(teardown, "waits_for")
-        return cls(action, as_entity(groups, list[DeploymentGroup]), as_entity(nodes, list[Node]))
+        news(action)
+        listed = as_entity(groups, list[entities.groups.DeploymentGroup])
+        return cls(action, listed, as_entity(nodes, list[entities.nodes.Node]))
 
     @property
     def lifecycle(self) -> str:
@@ -92,10 +86,10 @@ class Snapshot:
         ]
 
     @property
-    def groups_in_order(self) -> list["DeploymentGroup"]:
+    def groups_in_order(self) -> list["entities.groups.DeploymentGroup"]:
         """The groups in run order: those without dependencies, those that only need these, and so on."""
         left = {group.name: group for group in self.groups}
-        ordered: list[DeploymentGroup] = []
+        ordered: list[entities.groups.DeploymentGroup] = []
         while left:
             wave = [group for group in left.values() if left.keys().isdisjoint(group.depends_on)]
             for group in wave or list(left.values()):  # all that are left if they depend on each other
@@ -108,12 +102,12 @@ class Snapshot:
         return Counter(node.status for node in self.nodes)
 
     @property
-    def failed_nodes(self) -> list["Node"]:
+    def failed_nodes(self) -> list["entities.nodes.Node"]:
         """The nodes that failed, in the server's order."""
         return [node for node in self.nodes if node.status == "failure"]
 
     @property
-    def stopped_nodes(self) -> list["Node"]:
+    def stopped_nodes(self) -> list["entities.nodes.Node"]:
         """The nodes that the rollout policy stopped, in the server's order."""
         return [node for node in self.nodes if node.reason == "policy"]
 
@@ -140,8 +134,8 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
     lifecycle_changed = before is None or before.lifecycle != after.lifecycle
     if lifecycle_changed and not after.ended:
         lines.append(f"action is {after.lifecycle}")
-    waiting = waiting_text(after.action)
-    if waiting and waiting != (waiting_text(before.action) if before else ""):
+    waiting = waiting_text(news(after.action).waiting_for)
+    if waiting and waiting != (waiting_text(news(before.action).waiting_for) if before else ""):
         lines.append(f"waiting for {waiting}")
     shown = teardown_texts(before.action) if before else {}
     lines += [f"node {node}: {text}" for node, text in teardown_texts(after.action).items() if shown.get(node) != text]
@@ -158,8 +152,8 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
         status, nodes = earlier.get(group.name, ("not_started", {}))
         if status != group.status or (group.status in ACTIVE and nodes != group.nodes):
             lines.append(f"group {group.name} is {_group_line(group)}")
-    known = {text for _, text in case_rows(before.action)} if before else set()
-    lines += [f"{word.lower()} {text}" for word, text in case_rows(after.action) if text not in known]
+    known = {text for _, text in case_rows(news(before.action))} if before else set()
+    lines += [f"{word.lower()} {text}" for word, text in case_rows(news(after.action)) if text not in known]
     failed = {node.name for node in before.failed_nodes} if before else set()
     lines += [
         f"node {node.name} failed ({reason_text(node.reason, node.detail)})"
@@ -179,7 +173,7 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime, least:
     return [f"{stamp:>7}  {printable(line)}" for line in lines]
 
 
-def _group_line(group: "DeploymentGroup") -> str:
+def _group_line(group: "entities.groups.DeploymentGroup") -> str:
     counts = group.nodes
     parts = [f"{counts[status]} {word}" for status, word in NODE_STATUS_WORDS.items() if counts.get(status)]
     line = status_words(group.status)

@@ -12,11 +12,11 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from shipyard_api.api.entities.tasks import TaskTotals
 from shipyard_api.cli.output.live_view import header, waiting
 from shipyard_api.cli.output.marks import DIM, FAILURE, IN_PROGRESS, SUCCESS, WARNING, Mark, flowed, marked
-from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.snapshot import Snapshot
-from shipyard_api.cli.output.task_tables import Progress
+from shipyard_api.cli.output.task_tables import Progress, numbers
 from shipyard_api.cli.output.wording import printable
 
 _GAP = 2
@@ -69,13 +69,15 @@ class SoftwareView:
             yield Rule(style=DIM)
             yield from below
 
-    def _table(self, shown: Sequence[JsonObject], width: int) -> Table:
+    def _table(self, shown: Sequence[TaskTotals], width: int) -> Table:
         totals = self.progress.totals
-        left = any(total["left"] for total in totals)
+        left = any(total.left for total in totals)
         titles = {state: title for state, title in _TITLES.items() if left or state != "left"}
-        sizes = [max(len(title), *(len(str(total[state])) for total in totals)) for state, title in titles.items()]
+        sizes = [
+            max(len(title), *(len(str(numbers(total)[state])) for total in totals)) for state, title in titles.items()
+        ]
         rest = width - sum(sizes) - _GAP * len(sizes)
-        name = max(min(max(cell_len(printable(total["task"])) for total in totals) + 2, rest), _LEAST_NAME)
+        name = max(min(max(cell_len(printable(total.task)) for total in totals) + 2, rest), _LEAST_NAME)
         nodes = rest - name - _GAP if width >= _LEAST_WITH_NODES else 0
         table = Table(box=None, padding=(0, _GAP, 0, 0), show_edge=False, pad_edge=False, header_style=DIM)
         table.add_column("Task", width=name, no_wrap=True, overflow="ellipsis")
@@ -86,17 +88,16 @@ class SoftwareView:
             table.add_column("Failed Nodes", width=nodes, no_wrap=True, overflow="ellipsis")
         for total in shown:
             glyph, style = _MARKS[_state(total)]
-            cells = [Text.assemble((f"{glyph} ", style), printable(total["task"]))]
-            cells += [Text(str(total[state]), _MARKS[state][1] if total[state] else DIM) for state in titles]
+            cells = [Text.assemble((f"{glyph} ", style), printable(total.task))]
+            counts = numbers(total)
+            cells += [Text(str(counts[state]), _MARKS[state][1] if counts[state] else DIM) for state in titles]
             table.add_row(*cells, *([Text(printable(self.progress.failed_nodes(total)))] if named else []))
         return table
 
     def _failed_nodes(self) -> list[Text]:
-        failed = [total for total in self.progress.totals if total["failed"]]
+        failed = [total for total in self.progress.totals if total.failed]
         lines = [
-            Text.assemble(
-                ("✗ ", FAILURE), f"{printable(total['task'])}: {printable(self.progress.failed_nodes(total))}"
-            )
+            Text.assemble(("✗ ", FAILURE), f"{printable(total.task)}: {printable(self.progress.failed_nodes(total))}")
             for total in (failed if self.height is None else failed[:_NOTES])
         ]
         for line in lines:
@@ -104,21 +105,21 @@ class SoftwareView:
         return lines
 
 
-def _state(total: JsonObject) -> str:
+def _state(total: TaskTotals) -> str:
     """Return the most urgent status that a task has on any node."""
-    return next((state for state in _MARKS if total[state]), "success")
+    return next((state for state in _MARKS if numbers(total)[state]), "success")
 
 
-def _sums(totals: Sequence[JsonObject], width: int) -> list[Text]:
+def _sums(totals: Sequence[TaskTotals], width: int) -> list[Text]:
     if not totals:
         return [Text("No task has begun yet.", DIM)]
-    sums = {state: sum(total[state] for total in totals) for state in _WORDS}
+    sums = {state: sum(numbers(total)[state] for total in totals) for state in _WORDS}
     parts = [Text(f"{len(totals)} task{'s' * (len(totals) != 1)} on nodes")]
     parts += [marked(_MARKS[state], f"{number} {_WORDS[state]}") for state, number in sums.items() if number]
     return flowed(parts, width)
 
 
-def _visible(totals: Sequence[JsonObject], room: int) -> Sequence[JsonObject]:
+def _visible(totals: Sequence[TaskTotals], room: int) -> Sequence[TaskTotals]:
     """Return the tasks that fit, in their order; those that ended well are the first to go."""
     if len(totals) <= room:
         return totals

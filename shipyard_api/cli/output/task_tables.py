@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from shipyard_api.api import entities
 from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
-from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, parse_object, required
+from shipyard_api.cli.output.shapes import JsonObject, as_entity, list_at, object_at, objects_at, parse_object, required
 from shipyard_api.cli.output.status_text import message_lines
 
 _FAILED_SHOWN = 5
@@ -18,20 +19,16 @@ class Progress:
     """How the tasks of an action go: the action, the counts of each task, and nodes that failed, by task."""
 
     action: JsonObject
-    totals: Sequence[JsonObject]
+    totals: Sequence["entities.tasks.TaskTotals"]
     failed: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, action: JsonObject, page: JsonObject) -> "Progress":
         """Return it from the action and a page of its failed tasks."""
         failed: dict[str, list[str]] = {}
-        for total in objects_at(page, "tasks"):
-            failed.setdefault(str(required(total, "task")), []).append(str(required(total, "node")))
-        totals = objects_at(page, "totals")
-        for total in totals:
-            for member in ("task", *_STATUSES):
-                required(total, member)
-        return cls(action, totals, failed)
+        for result in as_entity(page.get("tasks"), list[entities.tasks.TaskResult]):
+            failed.setdefault(result.task, []).append(result.node)
+        return cls(action, as_entity(page.get("totals"), list[entities.tasks.TaskTotals]), failed)
 
     @property
     def lifecycle(self) -> str:
@@ -42,20 +39,25 @@ class Progress:
     def lines(self) -> Sequence[str]:
         """The same as a line of text for each task."""
         return [
-            f"task {total['task']}: "
+            f"task {total.task}: "
             + ", ".join(
-                f"{total[status]} {'ok' if status == 'success' else status}" for status in _STATUSES if total[status]
+                f"{number} {'ok' if status == 'success' else status}" for status, number in counts.items() if number
             )
             + (f" ({nodes})" if (nodes := self.failed_nodes(total)) else "")
             for total in self.totals
-            if any(total[status] for status in _STATUSES)
+            if any((counts := numbers(total)).values())
         ]
 
-    def failed_nodes(self, total: JsonObject) -> str:
+    def failed_nodes(self, total: "entities.tasks.TaskTotals") -> str:
         """Return the nodes on which a task failed, the first ones by name."""
-        failed, number = self.failed.get(str(total.get("task")), ()), int(total.get("failed") or 0)
+        failed, number = self.failed.get(total.task, ()), total.failed
         omitted = f" and {number - _FAILED_SHOWN} more" if number > _FAILED_SHOWN else ""
         return ", ".join(failed[:_FAILED_SHOWN]) + omitted if failed else ""
+
+
+def numbers(total: "entities.tasks.TaskTotals") -> Mapping[str, int]:
+    """Return the numbers of nodes by status."""
+    return {status: getattr(total, status) for status in _STATUSES}
 
 
 def stage(plan: JsonObject) -> Sequence[TextTable | str]:

@@ -1,9 +1,9 @@
 """Statuses, reasons, times and durations as people read them, and texts that a terminal may print. Pure."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from shipyard_api.cli.output.shapes import JsonObject, list_at, objects_at
+from shipyard_api.api import entities
+from shipyard_api.cli.output.shapes import JsonObject, as_entity
 
 _DAY = 24  # hours
 NODE_STATUS_WORDS = {"success": "deployed", "prepared": "prepared", "failure": "failed", "not_started": "not started"}
@@ -43,64 +43,62 @@ def to_the_second(text: object) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if at else ""
 
 
-def waiting_text(action: JsonObject) -> str:
+def news(action: JsonObject) -> "entities.actions.ActionNews":
+    """Return what goes on in an action. Raises ShapeError."""
+    return as_entity(action, entities.actions.ActionNews)
+
+
+def waiting_text(waiting: "entities.actions.WaitingFor | None") -> str:
     """Return for whom and for what an action waits; empty for one that does not wait."""
-    waiting = action.get("waiting_for")
-    if not isinstance(waiting, Mapping) or not waiting.get("who"):
-        return ""
-    return printable(": ".join(str(waiting[key]) for key in ("who", "what") if waiting.get(key)))
+    return printable(": ".join(filter(None, (waiting.who, waiting.what)))) if waiting and waiting.who else ""
 
 
-def waiting_rows(action: JsonObject) -> list[tuple[str, object]]:
+def waiting_rows(waiting: "entities.actions.WaitingFor | None") -> list[tuple[str, object]]:
     """Return what a running action waits for, as fields; none for an ended one, or if the server does not say it."""
-    waiting = action.get("waiting_for")
-    if not (text := waiting_text(action)) or not isinstance(waiting, Mapping):
+    if waiting is None or not waiting.who:
         return []
-    answered = f" (last used {to_the_second(waiting['answered_at'])})" if waiting.get("answered_at") else ""
+    answered = f" (last used {to_the_second(waiting.answered_at)})" if waiting.answered_at else ""
     return [
-        ("Waiting For:", text),
-        ("Waiting Since:", to_the_second(waiting.get("since"))),
-        ("Last Answer:", f"{printable(waiting.get('last_answer') or 'none')}{answered}"),
-        ("Next Attempt:", to_the_second(waiting.get("next_attempt")) or "not known until the worker reports"),
-        ("Deadline:", to_the_second(waiting.get("deadline")) or "none"),
+        ("Waiting For:", waiting_text(waiting)),
+        ("Waiting Since:", to_the_second(waiting.since)),
+        ("Last Answer:", f"{printable(waiting.last_answer or 'none')}{answered}"),
+        ("Next Attempt:", to_the_second(waiting.next_attempt) or "not known until the worker reports"),
+        ("Deadline:", to_the_second(waiting.deadline) or "none"),
     ]
 
 
-def waiting_line(action: JsonObject, now: datetime) -> str:
+def waiting_line(waiting: "entities.actions.WaitingFor | None", now: datetime) -> str:
     """Return what an action waits for, with how long it has waited, and how long until it asks again or gives up."""
-    waiting = action.get("waiting_for")
-    if not (text := waiting_text(action)) or not isinstance(waiting, Mapping):
+    if waiting is None or not waiting.who:
         return ""
-    parts = []
-    for word, key in (("for", "since"), ("asks again in", "next_attempt"), ("gives up in", "deadline")):
-        if moment := parse_time(waiting.get(key)):
-            span = now - moment if key == "since" else moment - now
-            parts.append(f"{word} {clock(max(span, timedelta()))}")
-    if waiting.get("last_answer"):
-        parts.append(f"last answer: {printable(waiting['last_answer'])}")
-    return f"{text} ({', '.join(parts)})" if parts else text
+    since, until = parse_time(waiting.since), {"asks again": waiting.next_attempt, "gives up": waiting.deadline}
+    parts = [f"for {clock(max(now - since, timedelta()))}"] if since else []
+    parts += [
+        f"{verb} in {clock(max(at - now, timedelta()))}" for verb, text in until.items() if (at := parse_time(text))
+    ]
+    parts += [f"last answer: {printable(waiting.last_answer)}"] if waiting.last_answer else []
+    return f"{waiting_text(waiting)} ({', '.join(parts)})" if parts else waiting_text(waiting)
 
 
 def teardown_texts(action: JsonObject) -> dict[str, str]:
     """Return, by node, which operation of its teardown is at work and what that waits for."""
-    return {printable(teardown.get("node")): _teardown_text(teardown) for teardown in objects_at(action, "teardowns")}
+    return {printable(teardown.node): _teardown_text(teardown) for teardown in news(action).teardowns}
 
 
 def teardown_lines(action: JsonObject, now: datetime) -> list[str]:
     """Return a line for each node that is taken down: operation, duration and the reason of a wait."""
     lines = []
-    for teardown in objects_at(action, "teardowns"):
-        since = parse_time(teardown.get("since"))
+    for teardown in news(action).teardowns:
+        since = parse_time(teardown.since)
         long = f" ({clock(max(now - since, timedelta()))})" if since else ""
-        lines.append(f"{printable(teardown.get('node'))}: {_teardown_text(teardown, long)}")
+        lines.append(f"{printable(teardown.node)}: {_teardown_text(teardown, long)}")
     return lines
 
 
-def _teardown_text(teardown: JsonObject, long: str = "") -> str:
-    waits = [printable(reason) for reason in list_at(teardown, "waits_for")]
-    count = teardown.get("waits")
-    omitted = f" and {count - len(waits)} more" if isinstance(count, int) and count > len(waits) else ""
-    text = f"{printable(teardown.get('operation'))}{long}"
+def _teardown_text(teardown: "entities.actions.Teardown", long: str = "") -> str:
+    waits = [printable(reason) for reason in teardown.waits_for]
+    omitted = f" and {teardown.waits - len(waits)} more" if teardown.waits > len(waits) else ""
+    text = f"{printable(teardown.operation)}{long}"
     return f"{text} waits for {'; '.join(waits)}{omitted}" if waits else text
 
 
@@ -129,13 +127,13 @@ def clock(span: timedelta) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-def case_rows(entity: JsonObject) -> list[tuple[str, object]]:
+def case_rows(entity: "entities.actions.WithCases") -> list[tuple[str, object]]:
     """Return what failures have in common, each cause with the command that is proposed, as rows of a table."""
     rows: list[tuple[str, object]] = []
-    for case in objects_at(entity, "cases"):
-        rows.append(("Cause:", printable(case.get("sentence"))))
-        if case.get("command"):
-            rows.append(("Next:", case["command"]))
-    if why := entity.get("cases_unknown"):
-        rows.append(("Cause:", f"not known: {printable(why)}"))
+    for case in entity.cases or ():
+        rows.append(("Cause:", printable(case.sentence)))
+        if case.command:
+            rows.append(("Next:", case.command))
+    if entity.cases_unknown:
+        rows.append(("Cause:", f"not known: {printable(entity.cases_unknown)}"))
     return rows

@@ -120,6 +120,20 @@ def node(name: str, status: str = "success", group_name: str = "g", **fields: An
     return base | {"updated_at": "2026-11-21T01:24:40.000000Z", "late": None} | fields
 
 
+def task(name: str, node: str, **fields: Any) -> dict[str, Any]:
+    base = {"task": name, "node": node, "status": "failed", "exit_status": 1, "attempts": 1, "seconds": 1.5, "tail": ""}
+    return base | {"began_at": BEGAN, "ended_at": None, "detail": ""} | fields
+
+
+def report(**fields: Any) -> dict[str, Any]:
+    """The report of an action without groups and nodes."""
+    summary = {"id": ID, "name": "deploy_site", "parameters": {}, "user": "admin", "committed_rev_id": 1}
+    summary |= {"dag_status": "failed", "action_lifecycle": "Failed", "created_at": BEGAN}
+    counts = {"groups": {"total": 0}, "nodes": dict.fromkeys(("total", "not_started", "prepared", "success"), 0)}
+    base = {"action": summary | {"started_at": None, "ended_at": None}, "verdict": "failed", "seconds": 1}
+    return base | {"totals": counts, "groups": [], "nodes": []} | fields
+
+
 def five_groups() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The design's example, in the middle of its second worked example."""
     second = {"critical": False, "depends_on": ["control-nodes"]}

@@ -11,12 +11,11 @@ from tests.unit.tables import table
 
 def test_a_failed_action_says_why_in_words(api, run):
     note = samples.NOTE | {"note_val": "Stage.NOT_STARTED: n2; Stage.FAILED: n1"}
-    report = {
-        "way_back": [{"command": f"shipyard retry {ID}", "when": "when the cause is repaired"}],
-        "failed_steps": [{"id": "drydock_build.verify_site", "detail": "MAAS does not answer"}],
-        "groups": [],
-        "nodes": [samples.node("n1", "failure", reason="deploy", detail="no root device")],
-    }
+    report = samples.report(
+        way_back=[{"command": f"shipyard retry {ID}", "when": "when the cause is repaired"}],
+        failed_steps=[{"id": "drydock_build.verify_site", "detail": "MAAS does not answer"}],
+        nodes=[samples.node("n1", "failure", reason="deploy", detail="no root device")],
+    )
     api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action("Failed", notes=[note]))
     api.replies[f"GET /actions/{ID}/report"] = Reply(200, report)
     found = lines(run("describe", "action", ID).stdout)

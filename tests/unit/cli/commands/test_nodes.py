@@ -189,10 +189,7 @@ Older actions: shipyard describe node compute11 --before {OLDER}
 
 
 def test_report_of_an_action_that_has_not_begun(api, run):
-    counts = dict.fromkeys(("total", "not_started", "prepared", "success", "failure"), 0)
-    waiting = {"action": {"id": ID}, "verdict": None, "seconds": None, "findings": [], "groups": [], "nodes": []}
-    waiting["totals"] = {"groups": {"total": 0}, "nodes": counts}
-    api.replies[f"GET /actions/{ID}/report"] = Reply(200, waiting)
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, samples.report(verdict=None, seconds=None))
     text = unpadded(run("report", ID).stdout)
     assert "Verdict:          not yet\nTook:             not begun\nGroups:           0\nNodes:            0\n" in text
     assert [line.split()[0] for line in text.splitlines() if line.startswith("None")] == ["None", "None"]
@@ -200,7 +197,7 @@ def test_report_of_an_action_that_has_not_begun(api, run):
 
 
 NTP, AGENT = ({"task": name, "running": 0, "success": 2, "failed": 0, "left": 0} for name in ("ntp", "agent"))
-FAILED_TASK = {"node": "n1", "task": "agent", "detail": "exit status 1"}
+FAILED_TASK = samples.task("agent", "n1", detail="exit status 1")
 REMOVED = [samples.node(name, "not_started", None, reason="teardown") for name in ("n1", "n2")]
 WITHOUT_GROUPS = {
     "of tasks": (
@@ -242,9 +239,7 @@ WITHOUT_GROUPS = {
 
 @table(("shown", "says", "omits"), WITHOUT_GROUPS)
 def test_report_of_an_action_without_groups(api, run, shown, says, omits):
-    totals = {"groups": {"total": 0}, "nodes": {}}
-    empty = {"verdict": "failed", "seconds": 1, "findings": [], "groups": [], "nodes": [], "totals": totals}
-    api.replies[f"GET /actions/{ID}/report"] = Reply(200, {**empty, "action": {"id": ID}, **shown})
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, samples.report(**shown))
     printed = [" ".join(line.split()) for line in run("report", ID).stdout.splitlines()]
     assert [words for words in says if words not in printed] == []
     assert [line for line in printed if line.startswith(tuple(omits))] == []

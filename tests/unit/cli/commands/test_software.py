@@ -135,9 +135,7 @@ def total(task, **counts):
 
 
 def tasks(*totals, failed=()):
-    return Reply(
-        200, {"tasks": [{"task": task, "node": node} for task, node in failed], "totals": totals, "next": None}
-    )
+    return Reply(200, {"tasks": [samples.task(*names) for names in failed], "totals": totals, "next": None})
 
 
 @table(
@@ -173,7 +171,9 @@ def part(text, after, kept):
 
 @pytest.mark.parametrize("words", [[], ["--action", ID]], ids=["the newest action", "an action"])
 def test_logs_prints_the_output_in_parts(api, run, words):
-    api.replies["GET /nodes/n1/tasks"] = Reply(200, {"tasks": [{"task": "x"}, {"task": "ntp", "action_id": ID}]})
+    api.replies["GET /nodes/n1/tasks"] = Reply(
+        200, {"tasks": [samples.task(name, "n1", action_id=ID) for name in ("x", "ntp")]}
+    )
     api.replies[f"GET /actions/{ID}/tasks/ntp/nodes/n1/output"] = [part("one\n", 4, 9), part("two\x1b[0m\n", 9, 9)]
 
     result = run("software", "logs", "node/n1", "ntp", *words)

@@ -14,9 +14,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
-from shipyard_api.api.airship.cases import case_entity
+from shipyard_api.api.entities.actions import Case
 from shipyard_api.cli.output.node_tables import report
 from shipyard_api.domain.cases.case import CaseKind, Earlier
 from shipyard_api.domain.cases.features import Features
@@ -128,11 +129,11 @@ def text_of(night: Night) -> str:
         else:
             facts[name] = NodeFact(Seen.SPARED)
     cases = [
-        case_entity(replace(case, command=night.command, earlier=night.earlier))
+        Case.of(replace(case, command=night.command, earlier=night.earlier))
         for case in find_cases(night.kind, facts, features)
     ]
-    action = {"id": "01M8", "name": "deploy_site", "action_lifecycle": "Failed"}
-    body = {"action": action, "verdict": "failed", "seconds": 900, "cases": cases, "nodes": failed, "groups": []}
+    body = samples.report(seconds=900, cases=to_builtins(cases), nodes=failed)
+    body["action"]["id"] = "01M8"
     return "".join(f"{line.rstrip()}\n" for line in str(report(json.dumps(body))).rstrip().splitlines())
 
 

@@ -25,7 +25,7 @@ def test_nodes_that_the_policy_stops_are_told_once_with_its_rule():
 
 
 def test_what_a_teardown_waits_for_is_told_when_it_changes():
-    drains = {"node": "n1", "operation": "drain", "since": None, "waits_for": [], "waits": 0}
+    drains = {"node": "n1", "operation": "drain", "since": NOW.isoformat(), "waits_for": [], "waits": 0}
     waits = drains | {"waits_for": ["default/db: budget default/db allows no disruption at all"], "waits": 3}
     before = Snapshot.of(samples.action() | {"teardowns": [drains]})
     after = Snapshot.of(samples.action() | {"teardowns": [waits]})

@@ -17,7 +17,7 @@ def total(task: str, **counts: int) -> dict[str, Any]:
 
 def progress(*totals: dict[str, Any], failed: tuple[tuple[str, str], ...] = ()) -> Progress:
     waiting = {"who": "SSH", "what": "ntp on 12 nodes", "since": NOW.isoformat()}
-    tasks = [{"task": task, "node": node} for task, node in failed]
+    tasks = [samples.task(*names) for names in failed]
     return Progress.of(samples.action("Processing", waiting_for=waiting), {"tasks": tasks, "totals": list(totals)})
 
 

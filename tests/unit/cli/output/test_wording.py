@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from shipyard_api.api.entities.actions import WaitingFor
 from shipyard_api.cli.output import wording
 from shipyard_api.cli.output.wording import clock, parse_time
 from tests.unit.cli.samples import NOW
@@ -26,7 +27,7 @@ NEXT = [("2026-11-21T02:31:12.123456+01:00", "2026-11-21 01:31:12"), (None, "not
 
 @every_row(NEXT)
 def test_a_next_attempt_that_no_worker_has_reported_is_not_known(attempt, shown):
-    rows = wording.waiting_rows({"waiting_for": {"who": "Drydock", "next_attempt": attempt}})
+    rows = wording.waiting_rows(WaitingFor(who="Drydock", next_attempt=attempt))
 
     assert dict(rows)["Next Attempt:"] == shown
 
