@@ -27,7 +27,7 @@ from shipyard_api.api.http.limits import MOUNTED, Application, Receive, Scope, S
 from shipyard_api.api.http.observation import Observation
 from shipyard_api.api.http.problems import Problems
 from shipyard_api.api.http.request_context import RequestContextMiddleware
-from shipyard_api.api.http.security_headers import SecurityHeaders
+from shipyard_api.api.http.security import SecurityHeaders
 from shipyard_api.api.mount import Mount
 from shipyard_api.observing import request_context
 

@@ -10,7 +10,6 @@ from shipyard_api.api.airship import (
     actions,
     adoptions,
     approvals,
-    callers,
     configdocs,
     deploy_steps,
     differences,
@@ -45,7 +44,7 @@ from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect, UseCases
 from shipyard_api.api.http.problems import Problems
-from shipyard_api.api.http.security_txt import SecurityTxt
+from shipyard_api.api.http.security import SecurityTxt
 from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.api.metrics.resource import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
@@ -118,7 +117,7 @@ def routes(parts: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/report": reports.Report(on_actions.report),
         f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, on_actions.overview, rendered),
         f"{v1}/actions/{{action_id}}/node-places": overviews.ActionNodePlaces(on_actions.overview),
-        f"{v1}/caller": callers.Caller(),
+        f"{v1}/caller": versions.Caller(),
         f"{v1}/plans": plans.Plans(on_actions.plan, on_actions.plans, parts.schemas, parts.json_bytes, costly),
         f"{v1}/plans/{{plan_id}}": stored_plans.Plan(on_actions.plans),
         f"{v1}/plans/{{plan_id}}/approvals": stored_plans.PlanApprovals(on_actions.plans, parts.json_bytes),

@@ -15,7 +15,7 @@ from shipyard_api.api.http.compression import Compression
 from shipyard_api.api.http.deprecation import Deprecation
 from shipyard_api.api.http.entity_tags import EntityTags
 from shipyard_api.api.http.request_context import RequestContextMiddleware
-from shipyard_api.api.http.security_headers import SecurityHeaders
+from shipyard_api.api.http.security import SecurityHeaders
 from shipyard_api.api.http.write_limit import WriteLimit
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.schemas import Schemas

@@ -4,7 +4,7 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.http.dialect import App
-from shipyard_api.api.http.security_headers import SecurityHeaders
+from shipyard_api.api.http.security import SecurityHeaders
 from tests.integration.api import description
 from tests.integration.api.in_process import Client
 from tests.integration.api.wire import Site

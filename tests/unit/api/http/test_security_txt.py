@@ -8,7 +8,7 @@ import falcon.asgi
 import pytest
 from falcon.testing import create_asgi_req
 
-from shipyard_api.api.http.security_txt import SecurityTxt
+from shipyard_api.api.http.security import SecurityTxt
 
 
 def answered(contact: str) -> falcon.asgi.Response:
