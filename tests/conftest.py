@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shipyard_api.observing import request_context
-from tests import forked
+from tests import forked, prompt_servers  # noqa: F401  # servers are prompt from the start
 from tests.databases import Databases, Run, one_after_another
 
 if TYPE_CHECKING:
