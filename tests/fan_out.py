@@ -5,17 +5,14 @@ Each item submits one job and polls it until it has ended. The second wave of it
 
 from __future__ import annotations
 
-import itertools
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Never
+from typing import Any, ClassVar, Never
 
 import sqlalchemy as sa
 
-from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
+from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
@@ -23,19 +20,15 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.ports.provisioner import Marker, Operation
-from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, ItemKind, Json, Look, PeerFailure, Step
-from shipyard_api.workflow.turn import Engine
 from tests.fakes.clock import FakeClock
-from tests.one_action import control, seconds_until_due, state_of
-from tests.world import SETTLE, Checkpoints, Watched, WatchedStore
+from tests.one_action import FIRST, OneAction
+from tests.world import Checkpoints, Watched
 
 STEP = StepId("sample.fan_out")
-FIRST = ActionId("0" * 26)
-_numbers = itertools.count(1)
 
 
 @dataclass
@@ -223,9 +216,10 @@ class FanOut(Step[FanOutState, Never, Never, Never]):
 
 
 @dataclass
-class ItemWorld:
+class ItemWorld(OneAction):
     """An action whose only step fans out, in process: a real Postgres, a peer in memory, a clock that tests move."""
 
+    name: ClassVar = ActionName("test_site")
     url: str
     waves: tuple[tuple[str, ...], ...] = (("a", "b"), ("c",))
     inputs: dict[str, Any] = field(default_factory=dict)
@@ -238,66 +232,10 @@ class ItemWorld:
         self.create(self.action, self.inputs)
 
     def create(self, action: ActionId, inputs: dict[str, Any], steps: Sequence[StepId] = (STEP,)) -> None:
-        self.action = action
-        stored = {"v": 1, "waves": self.waves, **inputs}
-        with self.store().begin() as tx:
-            tx.actions.create(
-                NewAction(
-                    action,
-                    ActionName("test_site"),
-                    {},
-                    "ann",
-                    str(uuid.uuid4()),
-                    None,
-                    None,
-                    stored,
-                    steps,
-                    exclusive=False,
-                )
-            )
-            due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
-            tx.turns._connection.execute(due)
+        self.queue(action, {"v": 1, "waves": self.waves, **inputs}, steps, exclusive=False)
 
-    def store(self) -> Store:
-        return Store(self.engine, ProcrastinateWakeup())
-
-    def worker(self, points: Checkpoints | None = None, version: int = 1) -> Engine:
-        points = points or Checkpoints()
-        kind = SampleItem(Watched(self.peer, points))
-        definition = Definition(ActionName("test_site"), fixed(FanOut(kind)))
-        return Engine(
-            WatchedStore(self.store(), points),  # type: ignore[arg-type]  # fills the port by delegation
-            {ActionName("test_site"): definition},
-            self.clock,
-            settle=SETTLE,
-            worker=f"worker-{next(_numbers)}",
-        )
-
-    def deliver(self, worker: Engine, holder: str = "run-1") -> None:
-        """Deliver a turn of the action and a run of its items, as the queue does."""
-        worker.run(self.action)
-        worker.items.run(self.action, holder)
-
-    def run(self, *workers: Engine, holders: tuple[str, ...] = ("run-1", "run-2")) -> None:
-        """Deliver in turn to the workers until the action has ended."""
-        for number in range(400):
-            at = number % len(workers)
-            self.deliver(workers[at], holders[at])
-            if self.ended:
-                return
-            self.clock.advance(self.wait())
-        raise AssertionError("the action does not end")
-
-    @property
-    def ended(self) -> bool:
-        return self.state() in ENDED
-
-    def state(self) -> RunState:
-        return state_of(self.store(), self.action)
-
-    def wait(self) -> float:
-        """Seconds until an item or the action is due."""
-        return seconds_until_due(self.engine, self.action, self.clock.now())
+    def definition(self, points: Checkpoints, store: Any) -> Definition:
+        return Definition(self.name, fixed(FanOut(SampleItem(Watched(self.peer, points)))))
 
     def ending(self) -> Any:
         """How everything ended; nothing may have been submitted twice."""
@@ -311,10 +249,3 @@ class ItemWorld:
         with self.store().begin() as tx:
             steps = [(step.id, step.state, step.detail) for step in tx.actions.steps([self.action])[self.action]]
         return self.state(), steps, rows, sorted(targets)
-
-    def control(self, what: Control) -> bool:
-        """Pause, resume or stop the action; return whether it could be."""
-        return control(self.store(), self.engine, self.action, what, self.clock.now())
-
-    def close(self) -> None:
-        self.engine.dispose()

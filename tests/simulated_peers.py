@@ -96,6 +96,7 @@ class Peer:
         self._cleanup, self._running = ExitStack(), ExitStack()
         self.directory = Path(self._cleanup.enter_context(TemporaryDirectory(prefix="peer")))
         self._past: list[Event] = []
+        self._read: tuple[int, list[Event]] = (0, [])  # how many events of this life were read, and all of them
         self._faults: Sequence[Mapping[str, Any]] = ()
         self.simulator = self._running.enter_context(near(self._new(port=0)))
         self.url: str = self.simulator.url
@@ -136,9 +137,14 @@ class Peer:
 
     def events(self) -> list[Event]:
         """Return the peer's own log over all its lives, in the order of time, which is the site's."""
-        late = timedelta(seconds=self.ahead)
-        events = self._past + self.simulator.events()
-        return sorted(({**event, "time": (time_of(event) - late).isoformat()} for event in events), key=time_of)
+        late, (count, events) = timedelta(seconds=self.ahead), self._read
+        new = self._past + self.simulator.events()
+        if len(new) != count:
+            # Asked after each delivery: what was read before only gets longer.
+            shown = ({**event, "time": (time_of(event) - late).isoformat()} for event in new[count:])
+            events = sorted([*events, *shown], key=time_of)
+            self._read = len(new), events
+        return list(events)
 
     def begun(self) -> list[Begun]:
         """Return what was begun on nodes, from the log alone."""

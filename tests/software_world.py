@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
-import time
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, SiteChecks, Systems
 from shipyard_api.actions.software_steps import SoftwareSteps
-from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.documents import BAREMETAL_NODE, Collection, Document, RenderedDocument, Rendering, Revision
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.domain.task_graph.site_plan import SitePlan
 from shipyard_api.ports.remote_tasks import Host, RemoteTasks
-from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.ports.state.software import TaskRecord
-from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.workflow.definition import Definition
-from shipyard_api.workflow.turn import Engine
 from tests.factories import document
 from tests.fakes.clock import FakeClock
 from tests.fakes.remote_tasks import FakeRemoteTasks
-from tests.one_action import control, seconds_until_due, state_of, steps_of
+from tests.one_action import FIRST, OneAction
 from tests.task_graphs import SEED_GRAPH
-from tests.world import RULES, SETTLE, Checkpoints, Watched, WatchedStore
+from tests.world import RULES, Checkpoints, Watched
 
-ACTION = ActionId("0" * 26)
 ROLES = {
     "node-1": "primary-controller",
     **{f"node-{number}": "controller" for number in (4, 2, 3, 5)},
@@ -44,16 +36,16 @@ ROLES = {
     "node-7": "network",
     "node-8": "compute",
 }
-_numbers = itertools.count(1)
 
 
 @dataclass
-class SoftwareWorld:
+class SoftwareWorld(OneAction):
     """The worked example of seed 001 by default. ``roles``: the nodes of the site with the role of each.
 
     ``secret``: the data of an encrypted document of the design, if there is one.
     """
 
+    name: ClassVar = ActionName("update_software")
     url: str
     graph: Sequence[Mapping[str, Any]] = field(default_factory=lambda: SEED_GRAPH)
     roles: Mapping[str, str] = field(default_factory=lambda: ROLES)
@@ -61,7 +53,7 @@ class SoftwareWorld:
     tasks: Any = field(default_factory=lambda: FakeRemoteTasks(polls=1))
     hosts: Mapping[NodeName, Host] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
-    action: ActionId = ACTION
+    action: ActionId = FIRST
     secret: Any = None
 
     def __post_init__(self) -> None:
@@ -77,80 +69,17 @@ class SoftwareWorld:
 
     def create(self, action: ActionId, retried: ActionId | None = None) -> None:
         """Queue a run; with ``retried``, one that goes on with another."""
-        self.action = action
         # None of these nodes was deployed by Shipyard, so they are named.
         software = {"nodes": list(self.roles), **self.limited}
         inputs = {"v": 1, "revision": 1, "action": action, "software": software}
         inputs |= {"retried": retried} if retried else {}
-        definition = self._definition(Checkpoints(), self.store())
+        definition = self.definition(Checkpoints(), self.store())
         steps = definition.step_ids(definition.read(inputs))
-        marker = str(uuid.uuid4())
-        with self.store().begin() as tx:
-            tx.actions.create(
-                NewAction(
-                    action,
-                    ActionName("update_software"),
-                    {},
-                    "ann",
-                    marker,
-                    None,
-                    None,
-                    inputs,
-                    steps,
-                    nodes=list(self.roles),
-                )
-            )
-            due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
-            tx.turns._connection.execute(due)
+        self.queue(action, inputs, steps, nodes=list(self.roles))
 
-    def store(self) -> Store:
-        return Store(self.engine, ProcrastinateWakeup())
-
-    def _definition(self, points: Checkpoints, store: Any) -> Definition:
+    def definition(self, points: Checkpoints, store: Any) -> Definition:
         hosts = self.hosts or {NodeName(name): Host(NodeName(name), "10.0.0.1") for name in self.roles}
         return software(store, Watched(self.tasks, points), hosts, self.secret)  # type: ignore[arg-type]  # fills the port
-
-    def worker(self, points: Checkpoints | None = None) -> Engine:
-        points = points or Checkpoints()
-        store = WatchedStore(self.store(), points)
-        return Engine(
-            store,  # type: ignore[arg-type]  # fills the port by delegation
-            {ActionName("update_software"): self._definition(points, store)},
-            self.clock,
-            settle=SETTLE,
-            worker=f"worker-{next(_numbers)}",
-        )
-
-    def run(self, *workers: Engine, each_time: Callable[[], None] = lambda: None, pace: float = 0) -> None:
-        """Deliver turns and runs of items to the workers in turn, each when it is due, until the action has ended.
-
-        ``pace``: seconds between deliveries, for hosts that live in real time.
-        """
-        for number in range(2000):
-            each_time()
-            at = number % len(workers)
-            self.deliver(workers[at], f"run-{at}")
-            if self.state() in ENDED:
-                return
-            time.sleep(pace)
-            self.clock.advance(seconds_until_due(self.engine, self.action, self.clock.now()))
-        raise AssertionError("the action does not end")
-
-    def deliver(self, worker: Engine, holder: str = "run-0") -> None:
-        """Deliver a turn of the action and a run of its items, as the queue does."""
-        worker.run(self.action)
-        worker.items.run(self.action, holder)
-
-    def state(self) -> RunState:
-        return state_of(self.store(), self.action)
-
-    def steps(self) -> Mapping[StepId, tuple[str, str]]:
-        """State and detail of each step."""
-        return steps_of(self.store(), self.action)
-
-    def control(self, what: Control) -> bool:
-        """Pause, resume or stop the action; return whether it could be."""
-        return control(self.store(), self.engine, self.action, what, self.clock.now())
 
     def started(self) -> list[tuple[str, str]]:
         """The task and node of every start that happened, in order; none may have happened twice."""
@@ -168,9 +97,6 @@ class SoftwareWorld:
         """How everything ended, apart from times."""
         rows = [(one.node, one.task, one.status.value, one.detail) for one in self.results()]
         return self.state(), dict(self.steps()), rows, sorted(self.started())
-
-    def close(self) -> None:
-        self.engine.dispose()
 
 
 def rendered(nodes: Iterable[str], secret: Any = None) -> Rendering:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import uuid
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from shipyard_api.actions.action import Parts
 from shipyard_api.actions.redeploy_server import REDEPLOY_SERVER
@@ -15,8 +12,7 @@ from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_steps import RetryPolicy, SiteSteps
 from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.actions.teardown_steps import TeardownSteps
-from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
 from shipyard_api.domain.nodes import NodeName
@@ -25,9 +21,7 @@ from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Controller, Pod, PodUid
 from shipyard_api.ports.provisioner import Operation
-from shipyard_api.ports.state.actions import NewAction
-from shipyard_api.storage import tables
-from shipyard_api.storage.unit_of_work import Store, connect
+from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 from tests.databases import Rows, restore, saved
@@ -36,12 +30,10 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.fakes.etcd import FakeEtcd
 from tests.fakes.provisioner import FakeProvisioner
-from tests.one_action import control, seconds_until_due, state_of, steps_of
-from tests.world import RULES, SETTLE, Checkpoints, Watched, WatchedStore
+from tests.one_action import FIRST, OneAction
+from tests.world import RULES, Checkpoints, Watched
 
 ETCD = "kubernetes-etcd"
-FIRST = ActionId("0" * 26)
-_numbers = itertools.count(1)
 
 
 def pod(name: str, **values: Any) -> Pod:
@@ -51,9 +43,10 @@ def pod(name: str, **values: Any) -> Pod:
 
 
 @dataclass
-class TeardownWorld:
+class TeardownWorld(OneAction):
     """Three servers, each with two pods and an etcd member; ``targets`` are redeployed. Tests change what they want."""
 
+    name: ClassVar = ActionName("redeploy_server")
     url: str
     targets: tuple[str, ...] = ("n1",)
     inputs: dict[str, Any] = field(default_factory=dict)
@@ -75,31 +68,12 @@ class TeardownWorld:
         self.create(self.action, **self.inputs)
 
     def create(self, action: ActionId, **inputs: Any) -> None:
-        self.action = action
         site = SiteInputs(3, DeploymentConfiguration(join=False), None, tuple(map(NodeName, self.targets)))
         stored = {**site.to_json(), "action": action, "limits": TeardownLimits().to_json(), **inputs}
-        definition = self._definition(Checkpoints(), self.store())
-        with self.store().begin() as tx:
-            tx.actions.create(
-                NewAction(
-                    action,
-                    ActionName("redeploy_server"),
-                    {},
-                    "ann",
-                    str(uuid.uuid4()),
-                    None,
-                    None,
-                    stored,
-                    definition.step_ids(definition.read(stored)),
-                )
-            )
-            due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
-            tx.turns._connection.execute(due)
+        definition = self.definition(Checkpoints(), self.store())
+        self.queue(action, stored, definition.step_ids(definition.read(stored)))
 
-    def store(self) -> Store:
-        return Store(self.engine, ProcrastinateWakeup())
-
-    def _definition(self, points: Checkpoints, store: Any) -> Definition:
+    def definition(self, points: Checkpoints, store: Any) -> Definition:
         documents = (
             RenderedDocument(one, Collection("design"), Revision(3), secret=False) for one in self._documents()
         )
@@ -129,54 +103,17 @@ class TeardownWorld:
             _document(GENESIS, "genesis", {"hostname": self.genesis}),
         ]
 
-    def worker(self, points: Checkpoints | None = None) -> Engine:
-        points = points or Checkpoints()
-        store = WatchedStore(self.store(), points)
-        return Engine(
-            store,  # type: ignore[arg-type]  # fills the port by delegation
-            {ActionName("redeploy_server"): self._definition(points, store)},
-            self.clock,
-            settle=SETTLE,
-            worker=f"worker-{next(_numbers)}",
-        )
-
-    def run(self, worker: Engine, each_time: Callable[[], None] = lambda: None, holder: str = "run-1") -> None:
-        """Deliver turns and runs of items, each when it is due, until the action has ended."""
-        for _ in range(2000):
-            each_time()
-            worker.run(self.action)
-            worker.items.run(self.action, holder)
-            self._physics()
-            if self.state() in ENDED:
-                return
-            self.clock.advance(self.wait())
-        raise AssertionError("the action does not end")
-
-    def _physics(self) -> None:
-        """Let hosts that were destroyed be gone."""
+    def deliver(self, worker: Engine, holder: str = "run-1") -> None:
+        """Hosts that were destroyed are gone afterwards."""
+        super().deliver(worker, holder)
         for gone in self.provisioner.sent(Operation.DESTROY_NODES):
             self.cluster.kill(gone)
             self.etcd.die(gone)
-
-    def wait(self) -> float:
-        """Seconds until an item or the action is due."""
-        return seconds_until_due(self.engine, self.action, self.clock.now())
-
-    def state(self) -> RunState:
-        return state_of(self.store(), self.action)
-
-    def steps(self) -> Mapping[StepId, tuple[str, str]]:
-        """State and detail of each step."""
-        return steps_of(self.store(), self.action)
 
     def facts(self, kind: str) -> list[Any]:
         """The facts of a kind, in order."""
         with self.store().begin() as tx:
             return [entry.fact for entry in tx.journal.entries(self.action) if entry.kind == kind]
-
-    def control(self, what: Control) -> bool:
-        """Pause, resume or stop the action; return whether it could be."""
-        return control(self.store(), self.engine, self.action, what, self.clock.now())
 
     def ending(self) -> Any:
         """How everything ended. Nothing that must happen once may have happened twice."""
@@ -212,9 +149,6 @@ class TeardownWorld:
         world = copy.copy(self)
         world.clock, world.provisioner, world.cluster, world.etcd = copy.deepcopy(moment[1])
         return world
-
-    def close(self) -> None:
-        self.engine.dispose()
 
 
 def _document(schema: str, name: str, data: dict[str, Any]) -> Document:

@@ -41,7 +41,7 @@ class Calm(Checkpoints):
         self.world.cluster.pods[next(iter(self.world.cluster.pods))].append(pod("web", labels={"app": "web"}))
         selector = (Requirement("app", Operator.IN, ("web",)),)
         self.world.cluster.budgets = [Budget("default", "web", selector, 1, 1, 2, 2)]
-        self.world.run(self.world.worker(self), self._delivered)
+        self.world.run(self.world.worker(self), each_time=self._delivered)
         self.ending = self.world.ending()
         return self
 

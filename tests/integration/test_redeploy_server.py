@@ -180,7 +180,7 @@ def test_a_silent_provisioner_is_shown_as_what_the_node_waits_for(worlds: Worlds
             record = tx.actions.get(world.action)
         answers.update({record.waiting_for.last_answer} if record and record.waiting_for else ())
 
-    world.run(world.worker(), look)
+    world.run(world.worker(), each_time=look)
 
     assert any("submit" in answer and "broken on purpose" in answer for answer in answers)
     waits = [one.reasons for one in world.facts("teardown_waits") if one.operation.value == "destroy-node"]
@@ -198,7 +198,7 @@ def test_a_member_that_comes_back_while_waiting_lets_the_teardown_go_on(worlds: 
         if (world.clock.now() - begun).total_seconds() > 120:
             world.etcd.form(ETCD, *(one.name for one in world.etcd.members[ETCD]))
 
-    world.run(world.worker(), heal)
+    world.run(world.worker(), each_time=heal)
     assert world.state() is RunState.SUCCESS
 
 
@@ -218,7 +218,7 @@ def test_a_member_that_something_adds_again_fails_the_teardown_before_the_host(w
         if world.etcd.log and len(members) == 2:
             members.append(EtcdMember(MemberId("new"), "n1", MemberState.HEALTHY))
 
-    world.run(world.worker(), anchor)
+    world.run(world.worker(), each_time=anchor)
     assert "has a member on n1 again" in world.steps()[DESTROY][1]
     assert world.provisioner.submissions == []
 
@@ -226,7 +226,7 @@ def test_a_member_that_something_adds_again_fails_the_teardown_before_the_host(w
 def test_a_drain_never_runs_again_once_etcd_removal_has_begun(worlds: Worlds) -> None:
     world = worlds()
     world.etcd.break_next("remove")
-    world.run(world.worker(), lambda: world.control(Control.STOP) if world.etcd.transfers else None)
+    world.run(world.worker(), each_time=lambda: world.control(Control.STOP) if world.etcd.transfers else None)
     assert world.state() is RunState.FAILED
     assert ended(world)["clear-labels"] == "done"
 
@@ -275,14 +275,13 @@ def test_a_stop_in_a_drain_ends_it_and_leaves_the_node_cordoned(worlds: Worlds) 
 
     worker = world.worker()
     for _ in range(3):  # no time passes
-        worker.run(world.action)
-        worker.items.run(world.action, "run-1")
+        world.deliver(worker)
     (waits,) = world.facts("teardown_waits")
     assert waits.reasons == (
         "default/db: budget default/db allows no disruption at all (healthy pods: 1, needed: 1, expected: 1): "
         "this will not end by itself",
     )
-    world.run(worker, stop)
+    world.run(worker, each_time=stop)
     assert world.state() is RunState.FAILED
     assert world.clock.seconds - stopped[0] < 10
     assert world.cluster.nodes[N1].cordoned
@@ -300,7 +299,7 @@ def test_a_hold_ends_the_teardown_before_the_next_effect(worlds: Worlds) -> None
                 tx.holds.place(NewHold(N1, HoldKind.OPERATOR, "memory errors", "bob"))
             placed.append(len(world.cluster.log))
 
-    world.run(world.worker(), hold)
+    world.run(world.worker(), each_time=hold)
     assert world.state() is RunState.FAILED
     assert "memory errors" in world.steps()[DESTROY][1]
     assert len(world.cluster.log) == placed[0]
@@ -310,7 +309,7 @@ def test_a_hold_ends_the_teardown_before_the_next_effect(worlds: Worlds) -> None
 def test_a_stop_while_the_host_is_destroyed_leaves_a_straggler(worlds: Worlds) -> None:
     world = worlds()
     world.provisioner.running_reports = 99
-    world.run(world.worker(), lambda: world.control(Control.STOP) if world.provisioner.submissions else None)
+    world.run(world.worker(), each_time=lambda: world.control(Control.STOP) if world.provisioner.submissions else None)
 
     assert world.state() is RunState.FAILED
     with world.store().begin() as tx:
