@@ -12,10 +12,13 @@ from urllib.parse import urlsplit
 import requests
 
 from shipyard_api.http.deadline import Answer, Connections, Limits, Request
+from shipyard_simulators.etcd.cluster import MemberState
+from shipyard_simulators.etcd.simulator import EtcdSimulator
 from shipyard_simulators.server import Served, Server, in_thread
 from shipyard_simulators.tests.in_process import answered
 
 _servers: dict[int, Server] = {}
+_etcds: list[EtcdSimulator] = []
 
 BEFORE: list[Callable[[], None]] = []
 """What is called before each request, and may raise for a network that is cut."""
@@ -35,12 +38,34 @@ def near(simulator: Served) -> Iterator[Served]:
             del _servers[server.server_port]
 
 
+@contextmanager
+def near_members(etcd: EtcdSimulator) -> Iterator[EtcdSimulator]:
+    """Run an etcd cluster whose members are asked without a socket; one that hangs or is down is found at its port."""
+    with in_thread(etcd):
+        _etcds.append(etcd)
+        try:
+            yield etcd
+        finally:
+            _etcds.remove(etcd)
+
+
+def _member(port: int) -> Server | None:
+    """Return what would answer at the port of a member at once."""
+    for etcd in _etcds:
+        for member, server in [*etcd.programs._servers.items()]:
+            if server.server_port == port and member.state is not MemberState.HANGING:
+                return server
+    return None
+
+
 _over_socket = Connections.exchange
 
 
 @contextmanager
 def _exchange(connections: Connections, request: Request, limits: Limits) -> Iterator[Answer]:
-    server = _servers.get(urlsplit(connections.address).port or 0)
+    port = urlsplit(connections.address).port or 0
+    member = _member(port)
+    server = member or _servers.get(port)
     if server is None:
         with _over_socket(connections, request, limits) as answer:
             yield answer
@@ -48,7 +73,7 @@ def _exchange(connections: Connections, request: Request, limits: Limits) -> Ite
     prepared = requests.PreparedRequest()
     prepared.method, prepared.url, prepared.body = request.method, connections.address + request.target, request.body
     prepared.headers = dict(request.headers)  # type: ignore[assignment]  # any mapping will do
-    for call in BEFORE:
+    for call in () if member else BEFORE:
         call()
     try:
         given = answered(prepared, server)

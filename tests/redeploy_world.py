@@ -43,10 +43,9 @@ from shipyard_simulators.etcd.simulator import EtcdSimulator
 from shipyard_simulators.kubernetes.manifests import ordinary
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.scenario import Scenario
-from shipyard_simulators.server import in_thread
 from tests.databases import empty
 from tests.factories import document, group_entry
-from tests.near_peers import near
+from tests.near_peers import near, near_members
 from tests.one_action import seconds_until_due, state_of, steps_of
 from tests.simulated_peers import PEERS, Event, scenario, time_of
 from tests.simulated_world import SimulatedWorld, Site
@@ -119,7 +118,7 @@ class RedeployWorld(SimulatedWorld):
         empty(url)
         clock, running = VirtualClock(), ExitStack()
         played = scenario(fates, DURATIONS, hardware=hardware)
-        etcd = running.enter_context(in_thread(EtcdSimulator(names=tuple(members), clock=clock.of_peers())))
+        etcd = running.enter_context(near_members(EtcdSimulator(names=tuple(members), clock=clock.of_peers())))
         apiserver = running.enter_context(near(KubernetesSimulator(played, clock=clock.of_peers())))
         genesis = document(GENESIS, "genesis", {"hostname": "n0"})
         further = [_etcd(etcd), genesis] if protected else []

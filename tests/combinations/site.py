@@ -45,7 +45,6 @@ from shipyard_simulators.kubernetes.manifests import ordinary
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.promenade.simulator import PromenadeSimulator
 from shipyard_simulators.promenade.site import Outcome
-from shipyard_simulators.server import in_thread
 from tests import run_histories
 from tests.combinations.budgets import budget_of, kept_pod
 from tests.combinations.hosts import COMMANDS, GRAPH, Hosts, addresses
@@ -53,7 +52,7 @@ from tests.combinations.model import TARGETED, Row
 from tests.databases import empty
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.in_process import Client
-from tests.near_peers import near
+from tests.near_peers import near, near_members
 from tests.one_action import control, seconds_until_due, state_of
 from tests.simulated_peers import PEERS, Peer, scenario
 from tests.virtual_time import VirtualClock
@@ -195,7 +194,7 @@ class Site:
             simulator = KubernetesSimulator(self.scenario({}), clock=self.clock.of_peers())
             self.apiserver = enter(near(simulator))
         if row["etcd"] == "members":
-            self.members = enter(in_thread(EtcdSimulator(names=self.of_etcd, clock=self.clock.of_peers())))
+            self.members = enter(near_members(EtcdSimulator(names=self.of_etcd, clock=self.clock.of_peers())))
         self.promenade: PromenadeSimulator | None = None
         if row["cluster"] == "promenade":
             self.promenade = enter(near(PromenadeSimulator(self.scenario({}), clock=self.clock.of_peers())))
