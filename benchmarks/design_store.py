@@ -135,7 +135,7 @@ data: {number}
 
 
 def with_label(document: Any, number: int) -> Any:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(document, metadata={**document.metadata, "labels": {"benchmark": str(number)}})
 

@@ -27,7 +27,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +34,7 @@ from typing import Any
 from uuid import uuid4
 
 import installation
+from msgspec.structs import replace
 from software import InstantHosts, planned
 
 from shipyard_api.actions.inputs import ActionInputs

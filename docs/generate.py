@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import errors_page
+import msgspec
 import yaml
 from api_page import api_page
 from architecture_page import architecture_page
@@ -106,7 +107,7 @@ def routes_page() -> str:
     nothing = _Anything()
     description = share_directory() / "schemas" / "openapi.yaml"
     own = Collaborators(
-        **dict.fromkeys((one.name for one in fields(Collaborators)), nothing)
+        **dict.fromkeys((one.name for one in msgspec.structs.fields(Collaborators)), nothing)
         | {"openapi": description, "events": events.routes(nothing, nothing), "sign_in": oidc.routes(nothing)}
     )
     others = [row for dialect in DIALECTS.installed().values() for row in dialect.routes(cast(Any, nothing)).items()]
@@ -200,7 +201,7 @@ def actions_page() -> str:
         lines += ["", definition.missing, ""] if definition.missing else [""]
         lines += ["| step | after a failure |", "|---|---|"]
         without = definition.step_ids(_ON_ONE)
-        for step in definition.steps_for(replace(_ON_ONE, software={})):
+        for step in definition.steps_for(msgspec.structs.replace(_ON_ONE, software={})):
             where = "" if step.id in without else ", on a site with a task graph"
             lines.append(f"| `{step.id}`{where} | {'runs' if step.always else 'does not run'} |")
         if name == ActionName("redeploy_server"):
@@ -231,7 +232,7 @@ def architecture() -> str:
     nothing = cast(Any, None)
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
     steps = {
-        str(name): [step.id for step in definitions[name].steps_for(replace(_ON_ONE, software={}))]
+        str(name): [step.id for step in definitions[name].steps_for(msgspec.structs.replace(_ON_ONE, software={}))]
         for name in ACTIONS.listed
     }
     return _page(architecture_page(ROOT, steps))

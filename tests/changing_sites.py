@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.actions.site_checks import RemoteAccess

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, SiteChecks, Systems

@@ -12,10 +12,11 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.deploy_site import DEPLOY_SITE

@@ -4,9 +4,11 @@ Create, check, plan and control fold over these values; nothing outside this pac
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import Reads
@@ -39,8 +41,7 @@ Groups = Callable[[Parameters, SiteInputs | None], Strategy | None]
 """Returns the groups that an action deploys or takes down; None if they cannot be known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """The steps that actions share, from the configured systems."""
 
     site: SiteSteps
@@ -61,8 +62,7 @@ class Parts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DesignCheck:
+class DesignCheck(Struct, frozen=True):
     """Outcome of reading a design for an action. ``inputs`` is None if the action cannot work from the design."""
 
     inputs: SiteInputs | None = None
@@ -135,8 +135,7 @@ class Desk(Protocol):
         """Return the machines of a revision. Raises UnknownRevision and RenderingFailed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """A request on its way through the admission of its action.
 
     ``written``: its parameters as they were sent. ``parsed``: None if they are invalid, which refuses the request.
@@ -224,8 +223,7 @@ def _no_facts(_parts: Parts, _inputs: ActionInputs) -> tuple[Fact, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class Action(Struct, frozen=True, kw_only=True):
     """One action.
 
     ``steps``: pure; the same inputs give the same steps. ``first_facts``: known from the inputs alone, recorded when

@@ -6,8 +6,9 @@ first refusal ends the admission. Running actions are not checked here: they may
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Action, Case, Desk
 from shipyard_api.actions.inputs import teardown_inputs

@@ -5,7 +5,8 @@ same functions with nodes of their own.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Action, Case, Desk
 from shipyard_api.domain.actions import nodes_of_run

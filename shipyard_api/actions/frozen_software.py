@@ -5,8 +5,10 @@ what runs, whatever becomes of the graph, of roles, tags and settings.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.actions.steps.acceptance import Acceptance
@@ -32,8 +34,7 @@ NO_SSH = "Shipyard cannot reach the nodes: configure [ssh]."
 _UNKNOWN = "the design does not have it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrozenSoftware:
+class FrozenSoftware(Struct, frozen=True, kw_only=True):
     """``tasks``: the effective graph; the files that tasks copy have their digests in it. ``nodes``: all of the site.
 
     ``primaries``, ``status``, ``models`` and ``keys``: as of ``SiteRun``. ``hosts``: where SSH reaches nodes;
@@ -133,8 +134,7 @@ class FrozenSoftware:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(Struct, frozen=True):
     """The plan of a run: ``stage`` is what runs unless ``findings`` have errors; None if there is no plan."""
 
     site_plan: SitePlan

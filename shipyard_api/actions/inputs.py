@@ -1,8 +1,10 @@
 """The inputs of an action, frozen when it is created."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
@@ -22,8 +24,7 @@ from shipyard_api.ports.provisioner import Wipe
 _NO_ACTION, _NO_NAME = ActionId(""), ActionName("")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionInputs(Flat):
+class ActionInputs(Flat, Struct, frozen=True, kw_only=True):
     """What an action works from.
 
     ``revision``: 0 without documents. ``site``: None for an action that needs no design. ``policy``: that of the site;
@@ -82,10 +83,10 @@ class ActionInputs(Flat):
         """Take revision and policy of the site, whose groups are the batches of an action on servers."""
         if self.site is None:
             return
-        object.__setattr__(self, "revision", self.site.revision)
-        object.__setattr__(self, "policy", self.site.policy)
+        force_setattr(self, "revision", self.site.revision)
+        force_setattr(self, "policy", self.site.policy)
         if self.max_parallel_nodes:
-            object.__setattr__(self, "site", replace(self.site, max_parallel_nodes=self.max_parallel_nodes))
+            force_setattr(self, "site", replace(self.site, max_parallel_nodes=self.max_parallel_nodes))
 
     @property
     def of_site(self) -> SiteInputs:

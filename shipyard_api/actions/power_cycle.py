@@ -5,7 +5,9 @@ server is drained, switched off and on, becomes ready in Kubernetes, and pods ma
 cluster go one after another.
 """
 
-from dataclasses import replace
+import dataclasses
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Action, Case, Desk, Parts, strategy_of_site
 from shipyard_api.actions.admission import (
@@ -58,7 +60,7 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
     return (
         *parts.site.validation(),
         parts.teardown.check_interrupted(CHECK_POWER_CYCLE, ways, inputs),
-        replace(step, takes_down=parts.teardown.taking_down(inputs)),
+        dataclasses.replace(step, takes_down=parts.teardown.taking_down(inputs)),
     )
 
 

@@ -3,7 +3,7 @@
 Plans, drain plans, admissions, node operations and running actions ask this one function.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from shipyard_api.actions.site_checks import ActionDesigns
 from shipyard_api.domain.documents import Revision
@@ -14,8 +14,7 @@ from shipyard_api.domain.teardown.etcd_documents import Protection, genesis_host
 from shipyard_api.ports.documents import COMMITS, RenderingFailed, UnknownRevision
 
 
-@dataclass(frozen=True, slots=True)
-class ReadProtection:
+class ReadProtection(Struct, frozen=True):
     """The reader; every method may raise ports.errors if the design store is a peer."""
 
     designs: ActionDesigns

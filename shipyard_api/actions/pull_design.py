@@ -4,7 +4,6 @@ So it has a line in the journal, an event, a place among the actions, and a time
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from shipyard_api.actions.action import Action, Parts
 from shipyard_api.actions.inputs import ActionInputs
@@ -16,8 +15,7 @@ from shipyard_api.domain.pulls import NO_PULL, Pull
 from shipyard_api.workflow.step import AnyStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullInputs(ActionInputs):
+class PullInputs(ActionInputs, frozen=True, kw_only=True):
     """``pull``: what the action reports."""
 
     pull: Pull = NO_PULL

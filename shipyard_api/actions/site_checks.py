@@ -1,8 +1,10 @@
 """What site actions check before they change anything: functions from a revision to findings."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.cases import FindCases
@@ -28,8 +30,7 @@ Reads = Callable[[DesignRules, int, Rendering], tuple[SiteInputs | None, Sequenc
 """Reads as much of a design as an action needs: a method of ``DesignRules``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDesigns:
+class ActionDesigns(Struct, frozen=True):
     """The documents an action works with: the rendered design of a revision, and the store that takes its tag.
 
     ``rendered`` raises UnknownRevision and RenderingFailed.
@@ -59,8 +60,7 @@ def made_at(store: DesignStore, revision: Revision) -> str:
     return store.revision(revision).created_at.isoformat()
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteAccess:
+class RemoteAccess(Struct, frozen=True):
     """The way to nodes over SSH. ``hosts`` returns where the design says that they are, and what it lacks.
 
     ``sources``: the faults of local files that tasks of a plan copy to nodes. ``digests``: the SHA-256 of such files,
@@ -73,8 +73,7 @@ class RemoteAccess:
     digests: Callable[[Collection[str]], Mapping[str, str]] = lambda _sources: {}
 
 
-@dataclass(frozen=True, slots=True)
-class Systems:
+class Systems(Struct, frozen=True):
     """The peers of an action; ``cluster`` and ``nodes`` are None where no Kubernetes is configured.
 
     ``service``: the Promenade that does teardowns by itself; None where Kubernetes and etcd are worked on directly.
@@ -97,8 +96,7 @@ class Systems:
     queries: Queries | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SiteChecks:
+class SiteChecks(Struct, frozen=True):
     """The checks. Each gets the revision, returns findings and may raise ports.errors.
 
     ``reads``: reads the design for the action, as its admission does.

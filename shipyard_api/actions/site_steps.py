@@ -1,7 +1,9 @@
 """The steps that site actions are made of, under the names that scripts know (contract: shipyard-actions, 5)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.software_steps import SoftwareSteps
@@ -42,16 +44,14 @@ READ_ONLY = frozenset(
 """The steps that change nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """How a peer that does not answer is retried: every ``pause`` seconds, for ``give_up_after`` seconds."""
 
     give_up_after: float = 300.0
     pause: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class SiteSteps:
+class SiteSteps(Struct, frozen=True):
     """The steps that site actions share. An action lists its steps in its order."""
 
     checks: SiteChecks

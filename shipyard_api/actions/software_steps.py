@@ -1,8 +1,10 @@
 """The software stage from the configured systems: plan it, run it (product, section 7; seeds 001 and 002)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.frozen_software import NO_SSH, FrozenSoftware, acceptance_of, freeze, plan_run
 from shipyard_api.actions.inputs import ActionInputs
@@ -29,8 +31,7 @@ TESTS = StepId("software.run_tests")
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class SoftwareSteps:
+class SoftwareSteps(Struct, frozen=True):
     """The step of the software stage, as it is configured."""
 
     checks: SiteChecks

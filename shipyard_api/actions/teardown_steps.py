@@ -1,8 +1,10 @@
 """The steps and operations that take nodes out of their cluster, from the configured systems (product, section 6)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.protection import ReadProtection
@@ -56,13 +58,12 @@ def _kept(phase: PhaseOfTeardown) -> PhaseOfTeardown:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownSteps:
+class TeardownSteps(Struct, frozen=True):
     """The operations of a teardown, as they are configured. ``pace``: of waits, for simulated sites."""
 
     checks: SiteChecks
     retry: RetryPolicy
-    pace: Pace = Pace()  # noqa: RUF009  # immutable
+    pace: Pace = Pace()  # immutable
 
     @property
     def protection(self) -> ReadProtection:

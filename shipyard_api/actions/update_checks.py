@@ -1,7 +1,8 @@
 """What an update of a site does to changed servers: checks that compare the design with what each was given."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Case, Desk
 from shipyard_api.actions.admission import last_with

@@ -6,7 +6,9 @@ are serviced or installed again, on ways of their own through the groups of the 
 servers that have left the design are taken down for good, one after another, once the groups have ended.
 """
 
-from dataclasses import replace
+import dataclasses
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Parts
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
@@ -48,8 +50,8 @@ def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
 def _nodes(parts: Parts, ways: Ways, inputs: ActionInputs) -> BaremetalNodes:
     step = parts.site.prepare_and_deploy_nodes()
     if ways.serviced:
-        step = replace(step, drains=parts.site.drains(inputs.teardown))
-    return replace(step, takes_down=parts.teardown.taking_down(inputs)) if ways.interrupted else step
+        step = dataclasses.replace(step, drains=parts.site.drains(inputs.teardown))
+    return dataclasses.replace(step, takes_down=parts.teardown.taking_down(inputs)) if ways.interrupted else step
 
 
 def _removal(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:

@@ -1,9 +1,10 @@
 """Actions and their steps: names, states, and the words for them on the wire."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NewType
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 
@@ -87,8 +88,7 @@ CONTROLLABLE: dict[Control, tuple[RunState, ...]] = {
 """The states in which an action takes each control, the usual one first (contract: shipyard-rest, 6.7)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionState:
+class ActionState(Struct, frozen=True):
     """The state of an action as controls see it. ``stopped``: a stop was accepted; it cannot be undone.
 
     ``tolerated``: it has nodes that did not succeed, so that a success can be retried for them alone, or acknowledged.

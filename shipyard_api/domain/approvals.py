@@ -1,9 +1,10 @@
 """Approvals: a person lets the next wave of an action begin, or stops it (product, section 13: gates)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
@@ -13,8 +14,7 @@ _KEYS = ("group", "wave", "approve", "reason")
 _LONGEST_REASON = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class WaveGate(Flat):
+class WaveGate(Flat, Struct, frozen=True):
     """An approval that an action waits for, in the form on the wire. ``group`` is empty for a wave of all groups.
 
     ``place``: the number of the wave. ``index``: the number of the gate among those of the wave. ``deployed``: how
@@ -32,8 +32,7 @@ class WaveGate(Flat):
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Approval(Flat):
+class Approval(Flat, Struct, frozen=True):
     """What a person said of a gate, in the form on the wire: go on (``approve``) or stop."""
 
     PARTS: ClassVar = {"gate": ""}

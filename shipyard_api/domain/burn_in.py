@@ -1,8 +1,10 @@
 """Burn-in: stress tests that a server passes before its first deployment (product, section 8)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName
@@ -26,8 +28,7 @@ _SOURCE = TraitName("burn_in")
 _PREFIX = "burnin_"
 
 
-@dataclass(frozen=True, slots=True)
-class BurnIn(ByFields):
+class BurnIn(ByFields, Struct, frozen=True):
     """How long each part is tested, in seconds as the design writes them; ``scale``: of a simulated site."""
 
     parts: Mapping[str, int]

@@ -4,8 +4,10 @@ Contract: shipyard-rest, chapter 12.1. Everything is in seconds; a value of 0 or
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.burn_in import BurnIn
 from shipyard_api.domain.rollout.moves import SERIAL, Mode, OnTimeout
@@ -27,8 +29,7 @@ class PhaseLimits(NamedTuple):
         return PhaseLimits(self.interval * factor, self.timeout * factor)
 
 
-@dataclass(frozen=True, slots=True)
-class DeploymentConfiguration(Flat):
+class DeploymentConfiguration(Flat, Struct, frozen=True):
     """The parts of a site's deployment configuration that this release uses.
 
     ``strategy_name`` is None when the site names none. ``queue_limit`` (``queue_timeout``): seconds that a job may wait
@@ -53,18 +54,18 @@ class DeploymentConfiguration(Flat):
     UNSTORED: ClassVar = frozenset({"teardown", "drain_interval", "policy"})
 
     strategy_name: str | None = None
-    verify_site: PhaseLimits = PhaseLimits(10, 60)  # noqa: RUF009  # immutable
-    prepare_site: PhaseLimits = PhaseLimits(10, 300)  # noqa: RUF009  # immutable
-    prepare_nodes: PhaseLimits = PhaseLimits(30, 1800)  # noqa: RUF009  # immutable
-    deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)  # noqa: RUF009  # immutable
-    destroy_nodes: PhaseLimits = PhaseLimits(30, 86_400)  # noqa: RUF009  # immutable
-    relabel_nodes: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
+    verify_site: PhaseLimits = PhaseLimits(10, 60)  # immutable
+    prepare_site: PhaseLimits = PhaseLimits(10, 300)  # immutable
+    prepare_nodes: PhaseLimits = PhaseLimits(30, 1800)  # immutable
+    deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)  # immutable
+    destroy_nodes: PhaseLimits = PhaseLimits(30, 86_400)  # immutable
+    relabel_nodes: PhaseLimits = PhaseLimits(30, 900)  # immutable
     queue_limit: Number = 86_400
     mode: Mode = SERIAL
     join: bool | None = None
     join_wait: Number = 120
-    node_status: PhaseLimits = PhaseLimits(30, 1800)  # noqa: RUF009  # immutable
-    teardown: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    node_status: PhaseLimits = PhaseLimits(30, 1800)  # immutable
+    teardown: TeardownLimits = TeardownLimits()  # immutable
     hold_after: int = 0
     drain_interval: float = 10
     policy: Mapping[str, Any] | None = None

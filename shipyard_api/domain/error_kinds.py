@@ -9,8 +9,10 @@ where its contract does.
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Generic, ParamSpec, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, errors
 
@@ -18,8 +20,7 @@ NAMED = 5
 """As many nodes or findings are named in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """What a caller reads. ``cause``: the cause and what to do, where the reason is the contract's and lacks it."""
 
     reason: str

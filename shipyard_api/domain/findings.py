@@ -4,8 +4,11 @@ Checks do not raise on the first fault: they return every finding, and the calle
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Level(Enum):
@@ -29,8 +32,7 @@ class DocumentRef:
     path: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One validation message.
 
     ``name``: constant word of the check, for scripts. ``message``: the fault and its remedy. ``path``: JSON

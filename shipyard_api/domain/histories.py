@@ -1,15 +1,15 @@
 """The histories of a database: a promoted standby or a restored dump may lack the end of the one before. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from shipyard_api.domain.reconciliation import JobAnswers
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryIdentity:
+class HistoryIdentity(Struct, frozen=True):
     """What distinguishes a history: the server's system identifier and timeline, the database, one of our tables.
 
     ``database`` is an object id, ``table`` the number of the table's file: a dump that is restored into the same server
@@ -64,8 +64,7 @@ def difference(before: HistoryIdentity, now: HistoryIdentity) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Writable:
+class Writable(Struct, frozen=True):
     """A database server that accepts writes, and the history that it writes on."""
 
     system: int
@@ -88,8 +87,7 @@ def successor(servers: Sequence[Writable | None], current: int) -> int | None:
     return max(later)[1] if later else None
 
 
-@dataclass(frozen=True, slots=True)
-class Replication:
+class Replication(Struct, frozen=True):
     """How a primary replicates: the standbys that are attached, how many of them commits wait for, and for what.
 
     ``synchronous`` is None if our role may not see that. ``names``: synchronous_standby_names; ``commit``:

@@ -1,10 +1,11 @@
 """Holds: while a node is held, no action touches it (product, section 6)."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import NewType
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 
@@ -80,8 +81,7 @@ def work_on(work: NodeWork, *, has_failed: bool) -> NodeWork:
     return NodeWork.DEPLOYMENT if work is NodeWork.PREPARATION and not has_failed else work
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """A hold on a node. ``until``: when it ends by itself, None for never. Both ``released`` are set, or none."""
 
     id: HoldId

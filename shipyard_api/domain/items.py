@@ -1,9 +1,10 @@
 """Work items: the durable parts that a step fans out into (product, section 10)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NewType
+
+from msgspec import Struct
 
 ItemId = NewType("ItemId", str)
 """An item's name, unique within its step."""
@@ -22,16 +23,14 @@ class ItemState(Enum):
 ENDED_ITEM = frozenset({ItemState.SUCCESS, ItemState.FAILED, ItemState.STOPPED})
 
 
-@dataclass(frozen=True, slots=True)
-class NewItem:
+class NewItem(Struct, frozen=True):
     """An item to create; ``task`` is what it works from, as JSON. One whose id exists already is left alone."""
 
     id: ItemId
     task: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class EndedItem:
+class EndedItem(Struct, frozen=True):
     """An item that has ended: outcome, one sentence, and the last stored state (None: it never began)."""
 
     id: ItemId

@@ -5,10 +5,11 @@ in its line: line breaks and control characters are escaped.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from functools import singledispatch
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened, CasesUnknown
@@ -329,8 +330,7 @@ def _one_line(text: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(Struct, frozen=True):
     """A log line: a constant message, and its fields."""
 
     message: str

@@ -1,8 +1,9 @@
 """Operations on one node that are called at an address of their own (seed 004; contract: promenade, chapter 3)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
@@ -94,8 +95,7 @@ PARAMETERS: Mapping[NodeOperation, Mapping[str, str]] = {
 """The query parameters of each operation, and the limit that each one sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One entry of ``messageList``: a pod, label, member or operation."""
 
     text: str
@@ -107,8 +107,7 @@ class Message:
         return {"message": self.text, "error": is_error, "kind": "SimpleMessage", "level": self.level.value}
 
 
-@dataclass(frozen=True, slots=True)
-class OperationEnded:
+class OperationEnded(Struct, frozen=True):
     """How a call ended; ``text`` is one sentence."""
 
     reason: Reason

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NewType
+
+from msgspec import Struct, field
 
 NodeName = NewType("NodeName", str)
 """The identifier of a machine everywhere: ``metadata.name`` of its BaremetalNode document."""
@@ -22,8 +23,7 @@ class NodeStatus(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One machine of the design, with the properties that selectors match, and its hardware profile."""
 
     name: NodeName
@@ -33,8 +33,7 @@ class Node:
     hardware: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """All machines of a design, indexed for selectors.
 
     Building it is linear in nodes, tags and labels; selecting is linear in the size of the smallest criterion.

@@ -4,10 +4,11 @@ A note is a view of one entry, so the two cannot disagree. Its id is a ULID that
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from functools import singledispatch
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
@@ -53,16 +54,14 @@ class Linked(Enum):
     NODE = "node"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A job or a machine of which the provisioner shows more."""
 
     what: Linked
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """One note, about a step of an action or (``step`` is None) the action itself; 1 to 5 is its verbosity."""
 
     id: str
@@ -162,8 +161,7 @@ def entry_of(note: str) -> int | None:
     return entry if 0 < entry <= _LARGEST_ENTRY else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """A note without what its entry adds; without a subject it is about its step or action."""
 
     verbosity: int
@@ -174,8 +172,7 @@ class _Draft:
     link: Link | None = None
 
 
-@dataclass(slots=True)
-class _Jobs:
+class _Jobs(Struct):
     """The job that was given a batch of nodes, by batch and by node."""
 
     of_batches: dict[tuple[str, Phase, int], str] = field(default_factory=dict)

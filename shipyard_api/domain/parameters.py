@@ -2,9 +2,11 @@
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents.paths import pointer
@@ -65,8 +67,7 @@ class RedeployMode(Enum):
     REBUILD = "rebuild"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """The parsed parameters of one action; parameters unknown to the action keep their defaults.
 
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
@@ -107,8 +108,7 @@ class Parameters:
 P = TypeVar("P", bound=Parameters)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A value of an action's ``Parameters``, and how it is read.
 
     ``field``: its name there. ``names``: the parameters that callers send for it. ``read``: returns the value from
@@ -130,8 +130,7 @@ class Parameter:
         return [self.right] if self.right and self.needs_right(given) else []
 
 
-@dataclass(frozen=True, slots=True)
-class Choice(Parameter):
+class Choice(Parameter, frozen=True):
     """A parameter with a few words as values. ``rights_of``: the policy rules of callers who send one of them."""
 
     rights_of: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -6,7 +6,8 @@ Checks are in the language of oslo.policy; the defaults only use roles and other
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 ANYONE = "anyone"
 """A role that every authenticated caller has."""
@@ -32,8 +33,7 @@ SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "
 _ATOM = re.compile(r"(role|rule):(\S+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A policy rule. ``check``: the default. ``description``: what it guards, for authors of policy files."""
 
     name: str

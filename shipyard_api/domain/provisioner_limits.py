@@ -3,7 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
@@ -13,8 +14,7 @@ MOST_NAMED = 10  # nodes in the message of one finding; its documents are all of
 _TO_DO = "rename these BaremetalNode documents"
 
 
-@dataclass(frozen=True, slots=True)
-class ProvisionerLimits:
+class ProvisionerLimits(Struct, frozen=True):
     """The limits that the adapter of a provisioner declares; the defaults are none.
 
     ``system``: its name, as operators know it. ``longest_name``: the most characters of a node name. ``names``: a

@@ -1,8 +1,10 @@
 """What became of a commit of a git repository that a site pulls its design from, as a value."""
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.documents import Revision
@@ -47,8 +49,7 @@ class Trouble(Enum):
     WAITING = "waiting"
 
 
-@dataclass(frozen=True, slots=True)
-class Pull(ByFields):
+class Pull(ByFields, Struct, frozen=True):
     """The state of a pulled commit. ``text``: one sentence for operators.
 
     ``revision``: that holds the commit. ``plan``, ``action``: the stored plan, and the action that was started from it.

@@ -5,8 +5,9 @@ operator and never guessed (product, section 10: Postgres is our HA).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
@@ -17,8 +18,7 @@ OURS, OTHERS = "ours", "others"
 _MOST = 10  # nodes named in a sentence
 
 
-@dataclass(frozen=True, slots=True)
-class DoubtfulJob(ByFields):
+class DoubtfulJob(ByFields, Struct, frozen=True):
     """A job that may be the action's or another client's, and all nodes that it names."""
 
     job: str
@@ -30,8 +30,7 @@ class DoubtfulJob(ByFields):
         return f"job {self.job} ({self.operation} of {_named(self.nodes)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt(ByFields):
+class Doubt(ByFields, Struct, frozen=True):
     """An ``operation`` on ``nodes`` that is not sent to ``provisioner`` before it is known whose the jobs are."""
 
     provisioner: str
@@ -47,8 +46,7 @@ class Doubt(ByFields):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class JobAnswers(ByFields):
+class JobAnswers(ByFields, Struct, frozen=True):
     """Jobs that a person has called the action's own, and jobs of other clients."""
 
     ours: frozenset[str] = frozenset()

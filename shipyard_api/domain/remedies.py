@@ -6,9 +6,10 @@ Report, overview, page, the warnings of plans, and the comparison of a site with
 import json
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, ActionName, is_listed
 from shipyard_api.domain.nodes import NodeName
@@ -26,8 +27,7 @@ class Way(Enum):
     REDEPLOY = "redeploy_server"
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """What gives these nodes what they lack. ``template``: the deploy template whose steps it runs."""
 
     way: Way

@@ -5,9 +5,11 @@ created and when it validates. Always returns all findings, and inputs only if n
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.burn_in import check_burn_in
@@ -52,8 +54,7 @@ SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 """Checks a value against a schema that ships with Shipyard, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class SiteInputs(Flat):
+class SiteInputs(Flat, Struct, frozen=True):
     """The inputs of a site action, frozen when it is created.
 
     ``groups``: the ``data`` of the strategy document as written; None when all nodes are deployed at once.
@@ -110,8 +111,7 @@ def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
     return strategy_of(targets, stored.get("groups"), batch=stored.get("max_parallel_nodes", 0))
 
 
-@dataclass(frozen=True, slots=True)
-class DesignRules:
+class DesignRules(Struct, frozen=True):
     """Shipyard's own checks of a design.
 
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
@@ -123,7 +123,7 @@ class DesignRules:
     """
 
     check: SchemaCheck
-    version: VersionRule = VersionRule()  # noqa: RUF009  # immutable
+    version: VersionRule = VersionRule()  # immutable
     cluster: bool = False
     limits: ProvisionerLimits = NO_LIMITS
     drains: bool = False

@@ -1,13 +1,13 @@
 """The stored form of states, effects and inputs: that of their fields (ADR 0038)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar, get_args, get_type_hints
 
-from msgspec import convert
+from msgspec import Struct, convert
+from msgspec.structs import fields, replace
 
 from shipyard_api.domain.json_types import JsonObject
 
@@ -24,8 +24,7 @@ def _always(_value: object) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Since(Generic[Value]):
+class Since(Struct, Generic[Value], frozen=True):
     """What a version of a stored form added, and whether a value has it: a form of an older version cannot say it."""
 
     version: int
@@ -39,7 +38,7 @@ def least_version(versions: Sequence[Since[Value]], value: Value) -> int:
 
 
 class ByFields:
-    """A frozen dataclass that is stored by its fields; a NamedTuple in it is a list.
+    """A struct that is stored by its fields; a NamedTuple in it is a list.
 
     ``STORED_VERSION`` is written under ``v``. ``FIRST``: the fields that are written before the others, in this order.
     ``OPTIONAL``: those that are left out while they are empty.
@@ -65,7 +64,7 @@ class ByFields:
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*kind.FIRST, *(field.name for field in fields(kind)))))
+    return tuple(dict.fromkeys((*kind.FIRST, *kind.__struct_fields__)))
 
 
 def _written(value: Any) -> Any:

@@ -1,8 +1,10 @@
 """Target nodes of an action (contract: shipyard-actions, chapters 3 and 8.1)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from shipyard_api.domain.errors import InvalidTargets
 from shipyard_api.domain.findings import Finding, warning
@@ -138,8 +140,7 @@ def _list(written: object) -> Iterable[object]:
     raise InvalidTargets()
 
 
-@dataclass(frozen=True, slots=True)
-class BlastRadius:
+class BlastRadius(Struct, frozen=True):
     """How many of the site's nodes an action touches, and the share of them that it may touch."""
 
     touched: int

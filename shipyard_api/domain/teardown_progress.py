@@ -1,8 +1,10 @@
 """What goes on with nodes that are taken down, from the journal of their action."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
@@ -12,8 +14,7 @@ from shipyard_api.domain.teardown.order import Operation, Outcome
 KINDS = frozenset({TeardownChanged.kind, TeardownWaits.kind})
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownAtWork:
+class TeardownAtWork(Struct, frozen=True):
     """The operation of a node, since when it has been at work, and what it waits for (a sentence each)."""
 
     node: NodeName

@@ -1,14 +1,14 @@
 """The document that names the version of a deployment (contract: shipyard-rest, 12.3 and 13)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents import Document, find
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRule:
+class VersionRule(Struct, frozen=True):
     """The demand for a deployment version in a design (contract: shipyard-rest, 12.3 and 13); None: not required."""
 
     level: Level | None = None

@@ -1,9 +1,10 @@
 """What a running action waits for (product, section 3: silence is visible and bounded)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
+
+from msgspec import Struct
 
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.json_types import JsonObject
@@ -14,8 +15,7 @@ ITEMS = "work items"
 _MOST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Awaited:
+class Awaited(Struct, frozen=True):
     """What a step waits for: a peer or person (``who``), and for which work and in which state (``what``).
 
     ``last_answer``: the latest answer in one sentence, also one that could not be used. ``answered``: it could.
@@ -48,8 +48,7 @@ class Awaited:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingFor:
+class WaitingFor(Struct, frozen=True):
     """What an action waits for since ``since``. ``answered_at``: when ``who`` last gave a usable answer.
 
     ``next_attempt``: when it is asked again; None while a request is on its way, or if nothing is asked.

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, urlencode, urlsplit
 
-from msgspec import ValidationError
+from msgspec import Struct, ValidationError
 
 from shipyard_api.http.failures import describe_failure
 from shipyard_api.http.restarts import EXPLANATION, PeerRestarts
@@ -322,8 +322,7 @@ class HttpClient:
         return kind(self.system, call.operation, failure.detail, marker=call.marker, sent=failure.sent)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A request, ready to be sent once or several times."""
 
     method: str

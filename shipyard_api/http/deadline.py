@@ -14,13 +14,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import certifi
+from msgspec import Struct
 from requests import PreparedRequest, Session
 from requests import Response as Received
 from requests.adapters import HTTPAdapter
@@ -56,8 +56,7 @@ FAILURES = (OSError, HTTPError, http.client.HTTPException)
 """What an exchange raises, also while its answer is read; errors of requests are OSErrors."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """What a long wait for an answer depends on: ``is_wanted`` is asked at an interval of seconds; False ends it."""
 
     is_wanted: Callable[[], bool]
@@ -82,8 +81,7 @@ class Request(NamedTuple):
     body: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Status and headers of an answer, with lower-case names; ``pieces`` reads its body."""
 
     status: int

@@ -7,9 +7,11 @@ part of the work receive it through ``propagated``.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 from urllib.parse import quote
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.observing.telemetry import traceparent
 
@@ -20,8 +22,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(Struct, frozen=True):
     """``marker``: a UUID, the caller's own or generated. ``fields`` appear in log lines only."""
 
     marker: str = ""

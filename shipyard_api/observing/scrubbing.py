@@ -9,9 +9,10 @@ import json
 import re
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.exact_secrets import HIDDEN, without_secrets
 from shipyard_api.ports.provisioner import JobReport

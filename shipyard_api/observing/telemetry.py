@@ -6,8 +6,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 
 class Kind(Enum):
@@ -26,8 +27,7 @@ NO_ANSWER = "no_answer"
 """The outcome of a peer call without a complete answer: no connection, a timeout, an answer cut short."""
 
 
-@dataclass(slots=True)
-class Activity:
+class Activity(Struct):
     """A piece of work. ``labels`` have few different values: no names of nodes, no ids. ``details`` may have many.
 
     A detail with a full stop in its name has this name in the semantic conventions of OpenTelemetry.

@@ -1,13 +1,13 @@
 """What adds tags to nodes that get a role: an entry point of the group ``shipyard.assignments`` (seed 002, Nailgun)."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.task_graph.roles import ClusterNode
 
 
-@dataclass(frozen=True, slots=True)
-class AssignmentPlugin:
+class AssignmentPlugin(Struct, frozen=True):
     """``tags`` returns further tags of a node that gets a role that it did not have; all must exist in the cluster.
 
     Its arguments: the node with all its roles and tags, and the other nodes of the site with theirs. An instance of a

@@ -1,10 +1,11 @@
 """A Kubernetes cluster: servers join it, and a teardown reads and changes its nodes (seed 004)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Protocol
+
+from msgspec import Struct
 
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
@@ -27,8 +28,7 @@ class Cluster(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterNode:
+class ClusterNode(Struct, frozen=True):
     """One Node object. ``renewed_at``: when its kubelet last renewed the lease, by the kubelet's clock; None: no lease.
 
     ``version``: its ``resourceVersion``, which a conditional change names. ``addresses``: host names included.
@@ -44,8 +44,7 @@ class ClusterNode:
     renewed_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLook:
+class NodeLook(Struct, frozen=True):
     """The node with all that a drain needs. ``budgets`` and ``daemon_sets`` are those of the whole cluster.
 
     ``server_time``: the API server's clock at that moment; ``deletionTimestamp``s and budgets follow that clock.
@@ -72,8 +71,7 @@ class EvictionOutcome(Enum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(Struct, frozen=True):
     """One answer. ``message`` is the API server's, where it refused. ``retry_after``: its seconds, 0 without any."""
 
     outcome: EvictionOutcome
@@ -89,8 +87,7 @@ class NodeDeletion(Enum):
     ANOTHER_NODE = "another-node"
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletStopper:
+class KubeletStopper(Struct, frozen=True):
     """The DaemonSet that stops kubelets, found by its node selector; ``phase``: of its pod on the node, or empty."""
 
     namespace: str

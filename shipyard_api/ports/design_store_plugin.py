@@ -4,8 +4,9 @@ The name of the entry point chooses it (``[designs] store``) and is the name of 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner_plugin import PeerTokens
@@ -26,8 +27,7 @@ def _nowhere(_options: Any) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesignStorePlugin:
+class DesignStorePlugin(Struct, frozen=True, kw_only=True):
     """A document store that can be chosen. Every function takes ``options``, the section as it was read, first.
 
     ``options``: the dataclass of the section, with the ``url`` of the store; every field has a default, and its

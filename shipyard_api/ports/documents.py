@@ -6,9 +6,10 @@
 import collections.abc
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents import (
     Change,
@@ -86,8 +87,7 @@ COMMITS = (RevisionTag.COMMITTED, RevisionTag.ROLLBACK_COMMIT)
 SITE_ACTIONS = (RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE)
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(Struct, frozen=True):
     """The newest revision (0 if there is none), and the newest with each tag that Shipyard uses."""
 
     head: Revision
@@ -98,8 +98,7 @@ class Heads:
         return max((self.newest[tag] for tag in tags if tag in self.newest), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class RevisionRecord:
+class RevisionRecord(Struct, frozen=True):
     """A revision without its documents; ``tags`` maps a tag's name to its data."""
 
     revision: Revision

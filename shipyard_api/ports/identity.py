@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 Request = Mapping[str, Any]
 """A request as its WSGI environment (PEP 3333), and ``ACCEPTED``."""
@@ -12,8 +13,7 @@ ACCEPTED = "shipyard.accepted"
 """The address of ours that the request came in on; empty for a unix socket."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """A caller. ``key`` is unique and not secret: the id of a token or of a user.
 
     The ids of project and domains are empty for identities without them.

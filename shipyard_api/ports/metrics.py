@@ -1,11 +1,11 @@
 """Metrics: ours in a form that a monitoring system scrapes, and queries of those that it keeps."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class QueryResult:
+
+class QueryResult(Struct, frozen=True):
     """Whether a query holds at the moment, and its result in words."""
 
     holds: bool

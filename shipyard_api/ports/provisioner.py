@@ -15,6 +15,9 @@ from datetime import datetime
 from enum import Enum
 from typing import NewType, Protocol, TypeVar
 
+import msgspec
+from msgspec import Struct
+
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Runbook
 from shipyard_api.domain.drift.observations import ObservedMachine
@@ -79,8 +82,7 @@ MOST_REQUESTS = 20
 """How many requests one reading of inventories sends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True):
     """What a provisioner can do beyond the rest of the port, and its limits.
 
     ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
@@ -141,8 +143,7 @@ class JobState(Enum):
     LOST = "lost"  # the provisioner no longer knows the job
 
 
-@dataclass(frozen=True, slots=True)
-class JobAhead:
+class JobAhead(Struct, frozen=True):
     """The work that a queued job waits for; ``whose``: the user, or the group and action, that submitted it; ``does``:
     its operation and nodes.
 
@@ -159,8 +160,7 @@ class JobAhead:
         return f"job {self.job} ({known})" if known else f"job {self.job}"
 
 
-@dataclass(frozen=True, slots=True)
-class JobReport:
+class JobReport(Struct, frozen=True):
     """The provisioner's report on a job.
 
     ``succeeded`` and ``failed`` are disjoint and name only nodes of the work; while the job runs, they hold the nodes
@@ -179,13 +179,12 @@ class JobReport:
     ok: bool
     succeeded: frozenset[NodeName] = frozenset()
     failed: frozenset[NodeName] = frozenset()
-    reasons: Mapping[NodeName, str] = field(default_factory=dict)
+    reasons: Mapping[NodeName, str] = msgspec.field(default_factory=dict)
     message: str = ""
     ahead: JobAhead | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierWork:
+class EarlierWork(Struct, frozen=True):
     """Work on nodes that the provisioner was sent earlier, as it shows it.
 
     ``likely``: False if it is older than asked for, unless a clock is wrong that nothing measures.

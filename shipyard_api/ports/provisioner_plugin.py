@@ -4,33 +4,31 @@ The name of the entry point chooses it (``[provisioner] kind``) and is the name 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
 
 
-@dataclass(frozen=True, slots=True)
-class PeerTokens:
+class PeerTokens(Struct, frozen=True):
     """A client's source of tokens; discards a token that the peer rejects."""
 
     token: Callable[[], str]
     renew: Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogTokens(PeerTokens):
+class CatalogTokens(PeerTokens, frozen=True):
     """Tokens of Keystone. ``endpoint``: the address of a service type in their catalog; raises ``ports.errors``."""
 
     endpoint: Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedPeer:
+class SimulatedPeer(Struct, frozen=True, kw_only=True):
     """The simulator that `shipyard up` runs in place of the peer.
 
     ``module``: for ``python -m``; it takes the options of `shipyard simulate`. ``ready``: the path that answers when it
@@ -68,8 +66,7 @@ class Section(Protocol):
         """The timeout of a connection: a submission that has none by then never arrives."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """What the settings say beside the provisioner's own section.
 
     ``submission_seconds``: within this time after it is sent, a submission arrives or never does (docs/adr/0007).
@@ -125,8 +122,7 @@ def _no_links(_options: Any, _around: Surroundings) -> None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProvisionerPlugin:
+class ProvisionerPlugin(Struct, frozen=True, kw_only=True):
     """A provisioner that can be chosen. Every function takes ``options``, the section as it was read, first.
 
     ``options``: the dataclass of the section, a ``Section``; every field has a default, and its docstring describes

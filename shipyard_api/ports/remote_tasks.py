@@ -10,9 +10,10 @@ carry has been made printable, has the secrets of the task masked, and is limite
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import CopiedFile, RemoteFile, RemoteTask
@@ -67,8 +68,7 @@ ENDED_REMOTE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteResult:
+class RemoteResult(Struct, frozen=True):
     """A task on a node, as the node reports it.
 
     ``exit_status`` of the last attempt; ``attempts`` begun so far; ``seconds`` it has taken, by the node's own clock
@@ -85,8 +85,7 @@ class RemoteResult:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """A part of the output of a task on a node; ``size``: bytes in all, ``kept``: those on the node.
 
     Of a very long output the node keeps the beginning and the end; ``text`` says where something is missing. While the

@@ -1,8 +1,9 @@
 """A service that does whole operations of a teardown by itself: a Promenade with the API of seed 004."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_health import Health
@@ -19,8 +20,7 @@ class NodeNotFound(Refused):
     """The service does not know the node (404 NotFound)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceReport:
+class ServiceReport(Struct, frozen=True):
     """The messages of a success: one for each pod, label or member; ``warnings``: those that report an error."""
 
     messages: tuple[str, ...] = ()

@@ -5,15 +5,15 @@ need not arrive exactly once: a second or an early one does nothing, and the swe
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """SQL with named parameters (``:name``) and their values."""
 
     sql: str

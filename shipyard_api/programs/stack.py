@@ -15,11 +15,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 import shipyard_simulators
 from shipyard_api.adapters.encryption.fernet import new_key
@@ -49,8 +49,7 @@ _SETTLE = 1.0  # seconds
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
 
 
-@dataclass(frozen=True, slots=True)
-class StackOptions:
+class StackOptions(Struct, frozen=True):
     """The options of `shipyard up`."""
 
     port: int

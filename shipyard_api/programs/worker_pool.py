@@ -19,9 +19,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import Pipe
 from typing import NoReturn
+
+from msgspec import Struct
 
 from shipyard_api.adapters.procrastinate import visits
 from shipyard_api.adapters.procrastinate.visits import Answer, Question
@@ -57,8 +59,7 @@ _TURN = 0.25
 _STOP, _RELOAD, _ENDED = (signal.SIGTERM, signal.SIGINT), signal.SIGHUP, signal.SIGCHLD
 
 
-@dataclass(slots=True)
-class PooledSite:
+class PooledSite(Struct):
     """A site and its worker. ``pid``: 0 without one. ``trouble``: why the latest visit failed.
 
     ``is_ending``: its worker has been asked to end, which must not be repeated: a second signal ends it at once.

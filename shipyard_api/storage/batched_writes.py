@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec import Struct
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 Values = Mapping[str, Any]
@@ -53,8 +53,7 @@ def insert_rows(table: sa.Table, *columns: str) -> Insert:
     return insert(table).from_select(columns, sa.select(rows))
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class _Compiled(Struct, frozen=True):
     """A statement as SQL, with the values that are part of it, and what makes the driver's values of ours."""
 
     sql: str
@@ -79,8 +78,7 @@ _PREPARED = "prepared"
 """Key in a connection's info for the names of the statements that it has prepared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A statement with parameters ``$1``, ``$2`` of these types. Values are what psycopg2 makes of them."""
 
     name: str

@@ -12,11 +12,11 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import sqlalchemy as sa
+from msgspec import Struct
 from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, RunState
@@ -40,8 +40,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MOVING = tuple(state.value for state in RunState if state not in ENDED)
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """The site's time when the host's own seconds were these."""
 
     at: datetime

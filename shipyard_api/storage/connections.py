@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 import psycopg2
 import sqlalchemy as sa
+from msgspec import Struct
 from psycopg2.extensions import TRANSACTION_STATUS_ACTIVE
 from psycopg2.extensions import connection as Connection  # noqa: N812  # the driver's name for a class
 from sqlalchemy.exc import DBAPIError, DisconnectionError
@@ -112,8 +112,7 @@ def _is_busy(connection: Connection) -> bool:
 _LONGEST_PAUSE = 30.0  # seconds
 
 
-@dataclass(slots=True)
-class _Outage:
+class _Outage(Struct):
     """A database that could not be reached. ``again_at``: on the monotonic clock, when it is tried again."""
 
     pause: float

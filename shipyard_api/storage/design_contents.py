@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec import Struct
 from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.documents import Document, Identity, canonical
@@ -29,8 +30,7 @@ _EXAMPLES = 20
 _BATCH = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Rotation:
+class Rotation(Struct, frozen=True):
     """Result of a key rotation. ``undecryptable``: entries that no configured key decrypts.
 
     ``examples``: the first undecryptable entries, as content hashes or names of the store's own keys.

@@ -7,11 +7,11 @@ of its server, and none is made to a standby. Tables that are created again unde
 """
 
 import logging
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ENDED, ActionId, RunState
 from shipyard_api.domain.facts.actions import Noted

@@ -1,11 +1,11 @@
 """Work items: claimed with SKIP LOCKED, fenced by an epoch of their own."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.actions import ActionId, RunState, StepId

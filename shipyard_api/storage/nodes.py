@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec import Struct
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
@@ -59,8 +59,7 @@ def removed(nodes: Any) -> sa.ColumnElement[bool]:
 Row = sa.Row[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """A page of the nodes of an action; an empty filter passes all."""
 
     status: Collection[str]

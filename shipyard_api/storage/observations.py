@@ -1,10 +1,10 @@
 """Nodes that actions left deployed, and what peers showed of them then."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
+from msgspec.structs import asdict
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState

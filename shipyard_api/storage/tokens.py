@@ -1,10 +1,10 @@
 """API tokens, tickets for event streams and sessions of the page. Only the digest of a secret is ever stored."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 
 import sqlalchemy as sa
+from msgspec.structs import asdict
 from ulid import ULID
 
 from shipyard_api.ports.identity import Identity

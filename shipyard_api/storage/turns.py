@@ -4,12 +4,12 @@ Statements of every turn are built once, here: to build one takes longer than to
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.facts.actions import ActionEnded

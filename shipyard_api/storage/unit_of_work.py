@@ -5,12 +5,12 @@ import select
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import psycopg2
 import sqlalchemy as sa
+from msgspec import Struct
 from psycopg2.extensions import connection as Connection  # noqa: N812  # the driver's name for a class
 
 from shipyard_api.ports.state.errors import StoreUnavailable
@@ -47,8 +47,7 @@ _LOOKED = "looked"
 """Key in a reader's info, set once a transaction has read the database's history."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """Everything that one transaction can touch."""
 
     turns: Turns

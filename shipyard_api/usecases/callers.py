@@ -1,13 +1,12 @@
 """The caller of a request, and how often each may write, across all API processes."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from shipyard_api.domain.errors import TooManyRequests
 from shipyard_api.storage.unit_of_work import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """The person or program behind a request.
 
     ``context_marker``: the caller's, or the request's id if none was sent. ``key``: unique to the caller, unlike
@@ -20,8 +19,7 @@ class Caller:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitWrites:
+class LimitWrites(Struct, frozen=True):
     """The use case. A caller may write ``burst`` times at once, and ``per_minute`` times a minute in the long run.
 
     A write that costs little is counted as a part of one.

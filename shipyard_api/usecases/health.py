@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import msgspec
+from msgspec import Struct
+
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.ports.state.measures import HistoryState, QueueHealth
@@ -32,14 +35,13 @@ class Answered:
     at: float | None = field(default=None, compare=False)
 
 
-@dataclass(slots=True)
-class ClockSkew:
+class ClockSkew(Struct):
     """The use case. ``clocks``: by the name of their system."""
 
     clocks: Mapping[str, Reading]
-    _found: dict[str, Answered] = field(default_factory=dict)
+    _found: dict[str, Answered] = msgspec.field(default_factory=dict)
     _asked: float | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     def measure(self) -> Mapping[str, float | None]:
         """Read every clock now; takes a few seconds at most."""
@@ -87,8 +89,7 @@ _SILENT = 60.0  # seconds without a heartbeat of any worker
 _SKEWED = 300.0  # seconds; up to here, nothing depends on clocks (product, section 10: Clocks)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A check. ``critical``: without the check, this process serves no request. ``detail``: for anyone, what failed or
     how old the answer is.
     """
@@ -99,8 +100,7 @@ class Check:
     critical: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CheckHealth:
+class CheckHealth(Struct, frozen=True):
     """The use case. ``check_schema`` raises UnsuitableDatabase and StoreUnavailable.
 
     ``pooled``: the worker comes from a pool when there is work; until then the site needs none.

@@ -2,10 +2,13 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.deploy_site import DEPLOY_SITE
 from shipyard_api.actions.pull_design import PullInputs
@@ -35,8 +38,7 @@ from shipyard_api.usecases.configdocs.versions import Versions, read_versions
 from shipyard_api.workflow.definition import Definition
 
 
-@dataclass(frozen=True, slots=True)
-class DeployPulled:
+class DeployPulled(Struct, frozen=True):
     """The use cases. ``shown``: returns what the approvers of a plan read.
 
     A site is deployed until a site action has succeeded, and updated from then on.

@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.deploy_steps.planning import only, work_steps
@@ -17,8 +19,7 @@ LOG = logging.getLogger(__name__)
 _WITH_STEPS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES, Operation.SERVICE_NODES})
 
 
-@dataclass(frozen=True, slots=True)
-class WatchStragglers:
+class WatchStragglers(Struct, frozen=True):
     """The use case. ``pause``: seconds between two polls of a job."""
 
     store: Store

@@ -4,8 +4,9 @@ import logging
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.ports.identity import Identity, Request, digest
@@ -27,8 +28,7 @@ class TokenFault(ValueError):
     """A token cannot be created or revoked as asked; the text is for the operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiTokens:
+class ApiTokens(Struct, frozen=True):
     """The use case."""
 
     store: Store
@@ -93,8 +93,7 @@ class ApiTokens:
 _SESSION_PREFIX = "shipyard_session_"
 
 
-@dataclass(frozen=True, slots=True)
-class Sessions:
+class Sessions(Struct, frozen=True):
     """The use case; it fills ``ports.identity.Identities``. A session is read anew for each request: a sign-out counts
     at once, in every process.
     """
@@ -137,8 +136,7 @@ _TICKET_PREFIX = "shipyard_ticket_"
 _TICKET = re.compile(rf"{_TICKET_PREFIX}[A-Za-z0-9_-]{{32}}")
 
 
-@dataclass(frozen=True, slots=True)
-class EventTickets:
+class EventTickets(Struct, frozen=True):
     """The use case."""
 
     store: Store

@@ -6,9 +6,10 @@ What only one program needs is imported by its function: a worker starts sooner,
 import os
 import socket
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.cases import FindCases

@@ -1,10 +1,12 @@
 """The parts that API and worker share, built from the settings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems

@@ -22,10 +22,12 @@ put off, without an intent of its own if it has none yet.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Generic
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
@@ -68,8 +70,7 @@ class Again(Enum):
     PUT_OFF = "put off"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt(Generic[C]):
+class Attempt(Struct, Generic[C], frozen=True):
     """What a transaction leaves for the world outside: a question, or an effect whose intent is in the claim.
 
     ``at``: the moment of the intent's time, on the clock that is never set.
@@ -82,28 +83,24 @@ class Attempt(Generic[C]):
     at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class TooLate:
+class TooLate(Struct, frozen=True):
     """Nothing was sent because the intent had become too old."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(Struct, frozen=True):
     """The report on an attempt. ``already_sent``: the report of an earlier attempt; nothing was sent now."""
 
     report: Any
     already_sent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """Nothing was sent because nodes of the effect are held."""
 
     holds: Sequence[Hold]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """Nothing was sent because of a stop or a pause, or because it is not decided any more: the intent ends."""
 
 

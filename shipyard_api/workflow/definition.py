@@ -1,7 +1,8 @@
 """An action's steps, in order, which of them a failure skips, and what of an action only another release knows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.facts.fact import Fact
@@ -15,8 +16,7 @@ StepsFor = Callable[[Inputs], tuple[AnyStep, ...]]
 FactsFor = Callable[[Inputs], tuple[Fact, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """The steps of one action. Steps run in sequence; after a failure only those that always run.
 
     ``steps_for``: the steps may follow from the inputs, such as one per target node. ``missing`` says what people may

@@ -8,9 +8,11 @@ run; when a worker dies, its run is delivered again and takes up what it held.
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.items import ItemState
@@ -31,8 +33,7 @@ RUN_SECONDS = 2.0
 """A run gives its thread back after this time, so that turns of other actions are not kept waiting."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemTurns:
+class ItemTurns(Struct, frozen=True):
     """Runs the turns of items. ``steps`` returns the steps of an action by id, none if this release lacks it."""
 
     store: Store

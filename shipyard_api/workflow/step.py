@@ -5,11 +5,14 @@ crash ``find``) or answers the question (``ask``); it passes the report to ``fol
 JSON with a version, so that a step resumes after a crash, on another host, in the next release.
 """
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
@@ -47,8 +50,7 @@ Effect = TypeVar("Effect", bound=Stored)
 Report = TypeVar("Report")
 
 
-@dataclass(frozen=True, slots=True)
-class Act(Generic[Effect]):
+class Act(Struct, Generic[Effect], frozen=True):
     """Change the world. The engine writes the intent first, under a marker, so that a crash loses and repeats nothing.
 
     After ``give_up_at`` an effect whose outcome stays unknown is folded as ``PeerFailure`` and not retried any more.
@@ -61,15 +63,13 @@ class Act(Generic[Effect]):
     repeatable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Look(Generic[Question]):
+class Look(Struct, Generic[Question], frozen=True):
     """Read from a peer or from our own store. A look has no effect, so the question is never stored."""
 
     question: Question
 
 
-@dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(Struct, frozen=True):
     """Wait until work items of the step end, then pass them to ``gather`` (fan-out steps only).
 
     While none has ended, what else runs is polled, as ``watch`` says. ``begins``: more items can begin now, so
@@ -79,23 +79,20 @@ class Gather:
     begins: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The step has succeeded; ``summary`` is one sentence for the operator, ``skips`` are later steps to skip."""
 
     summary: str = ""
     skips: tuple[StepId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The step has failed; ``reason`` says what happened and where to look."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PeerFailure:
+class PeerFailure(Struct, frozen=True):
     """A peer gave no report. ``refused``: it rejected the request; otherwise it was unreachable or broken.
 
     ``nodes``: the nodes that holds forbid to touch, each with the reason. Then nothing was sent, and ``refused`` is
@@ -109,7 +106,7 @@ class PeerFailure:
     refused: bool
     whole_site: bool = False
     retry_after: float = 0.0
-    nodes: Mapping[NodeName, str] = field(default_factory=dict)
+    nodes: Mapping[NodeName, str] = msgspec.field(default_factory=dict)
     doubt: Doubt | None = None
 
     @classmethod
@@ -127,7 +124,7 @@ class PeerFailure:
         return cls(str(error), refused, whole_site, retry_after or 0.0, doubt=doubt)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Folded(Generic[State]):
     """The state after a report, the facts for the journal, new work items, and when to decide again.
 
@@ -140,7 +137,11 @@ class Folded(Generic[State]):
     wait_until: datetime | None = None
     watch_at: datetime | None = None
     items: tuple[NewItem, ...] = ()
-    awaited: Awaited | None = field(default=None, compare=False)
+    awaited: Awaited | None = dataclasses.field(default=None, compare=False)
+
+    def after(self, facts: Iterable[Fact]) -> "Folded[State]":
+        """Return the same with more facts, which follow its own."""
+        return dataclasses.replace(self, facts=(*self.facts, *facts))
 
 
 class Unit(ABC, Generic[State, Question, Effect, Report]):

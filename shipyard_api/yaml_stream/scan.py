@@ -4,17 +4,16 @@ Nothing deeper, larger or other than JSON is ever built.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import yaml
+from msgspec import Struct
 
 from shipyard_api.yaml_stream import scalars
 from shipyard_api.yaml_stream.faults import YamlFault
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits on a stream. The target of an alias counts each time.
 
     A node takes 2 to 4 us of processor time, so refusing a stream takes at most 2 s. A real site has 50,000 nodes.
@@ -45,8 +44,7 @@ class EnoughError(Exception):
     """Ends the scan; the faults have been recorded."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A sequence or mapping whose end has not been reached; ``items`` is None for a mapping."""
 
     mark: Mark
@@ -61,8 +59,7 @@ class _Open:
     merged: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
+class _Anchor(Struct, frozen=True):
     """The target of an alias; its node is still open unless ``complete``."""
 
     line: int

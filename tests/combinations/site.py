@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cache
 from typing import Any
 from unittest.mock import patch
@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import yaml
 from falcon.testing import Result
+from msgspec.structs import replace
 
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.adapters.deckhand import DeckhandOptions
@@ -301,7 +302,9 @@ class Site:
         """Return these parts with the simulated provisioner, and the machines of tasks."""
         provisioner = self.peer.provisioner(lambda revision: made.rendered.inventory(Revision(revision)))
         rules = replace(made.rules, limits=provisioner.capabilities.limits, now=self.clock.now)
-        return replace(made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses))
+        return dataclasses.replace(
+            made, provisioner=provisioner, rules=rules, access=RemoteAccess(self.hosts, addresses)
+        )
 
     def caller(self, name: str, roles: str = "admin") -> Client:
         """Return a client of the API with a token of its own."""

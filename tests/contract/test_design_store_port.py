@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import (
     BAREMETAL_NODE,

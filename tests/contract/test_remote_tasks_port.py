@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.adapters.ssh import JumpHost, supervisor
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks

@@ -1,9 +1,9 @@
 """Acceptance tasks of groups, from the commit to the end of deploy_site; how nodes run them is in the unit tests."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.errors import InvalidDesign

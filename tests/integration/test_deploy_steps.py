@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deploy_steps.templates import DeployStep

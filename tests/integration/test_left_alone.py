@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from shipyard_api.adapters.prometheus.site import SiteCollector
@@ -59,7 +60,7 @@ def world(request: pytest.FixtureRequest, database_url: str) -> Iterator[Redeplo
 def change(world: RedeployWorld, **fields: Any) -> None:
     """Commit the design with another document of n1."""
     nodes: Mapping[str, Mapping[str, Any]] = {**world.site.nodes, "n1": {**world.site.nodes["n1"], **fields}}
-    world.site = replace(world.site, nodes=nodes)
+    world.site = dataclasses.replace(world.site, nodes=nodes)
     world._commit([group_entry("all", selectors=[{"node_names": list(NODES)}])])
     world.peer.publish(committed(world), world._documents)
 
@@ -247,7 +248,7 @@ def test_tasks_that_a_server_has_not_run_are_software(world: RedeployWorld) -> N
 @pytest.mark.parametrize("world", ["ironic"], indirect=True)
 def test_values_are_shown_once_with_their_documents(world: RedeployWorld) -> None:
     profile = document("drydock/HostProfile/v1", "base", {"platform": {"image": "noble"}})
-    world.site = replace(
+    world.site = dataclasses.replace(
         world.site,
         nodes={name: {**entry, "host_profile": "base"} for name, entry in world.site.nodes.items()},
         further=[*world.site.further, profile],
@@ -268,7 +269,9 @@ def test_steps_alone_are_given_by_a_service(world: RedeployWorld) -> None:
     with world.store().begin() as tx:
         tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=1))), bios, {})
     wants = {"selectors": [{"node_names": ["n1"]}], "traits": ["CUSTOM_BIOS"], "requested_traits": ["CUSTOM_BIOS"]}
-    world.site = replace(world.site, further=[*world.site.further, document("shipyard/NodeTraits/v1", "pool", wants)])
+    world.site = dataclasses.replace(
+        world.site, further=[*world.site.further, document("shipyard/NodeTraits/v1", "pool", wants)]
+    )
     change(world)
     act(world, UPDATE)
     service = "shipyard create action service_server --param=template=CUSTOM_BIOS --param=target_nodes=n1"
@@ -287,7 +290,7 @@ def traits(world: RedeployWorld, *names: str) -> None:
     """Commit the design with these traits of n1."""
     wants = {"selectors": [{"node_names": ["n1"]}], "traits": list(names), "requested_traits": list(names)}
     rest = [entry for entry in world.site.further if entry["schema"] != SCHEMA]
-    world.site = replace(world.site, further=[*rest, *([document(SCHEMA, "pool", wants)] if names else [])])
+    world.site = dataclasses.replace(world.site, further=[*rest, *([document(SCHEMA, "pool", wants)] if names else [])])
     change(world)
 
 

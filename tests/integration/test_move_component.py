@@ -2,8 +2,9 @@
 
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.nodes import NodeName

@@ -10,13 +10,13 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from shipyard_api.adapters.ssh.login import Access
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks

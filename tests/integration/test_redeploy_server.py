@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.holds import HoldKind

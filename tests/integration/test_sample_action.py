@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +36,11 @@ from tests.world import Checkpoints, World
 ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Greeting(Parameters):
+class Greeting(Parameters, frozen=True, kw_only=True):
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Greetings(ActionInputs):
+class Greetings(ActionInputs, frozen=True, kw_only=True):
     words: str = ""
 
 

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 import yaml
+from msgspec.structs import replace
 
 from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.domain.actions import ActionId, Control, RunState

@@ -3,13 +3,16 @@
 ``test_model_rows`` holds this and Postgres to the same answers. A database is a value, so a snapshot of it is itself.
 """
 
+import dataclasses
 import json
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, ActionState, Control, RunState, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
@@ -173,11 +176,11 @@ def controlled(database: Database, control: Control, user: str, now: datetime) -
         return database
     match control:
         case Control.PAUSE:
-            return replace(database, state=RunState.PAUSED)
+            return dataclasses.replace(database, state=RunState.PAUSED)
         case Control.UNPAUSE:
-            return replace(database, state=RunState.RUNNING, wake_at=now)
+            return dataclasses.replace(database, state=RunState.RUNNING, wake_at=now)
         case Control.STOP:
-            return replace(database, state=RunState.RUNNING, stopped_by=user, wake_at=now)
+            return dataclasses.replace(database, state=RunState.RUNNING, stopped_by=user, wake_at=now)
     raise ValueError(f"{control.value} is for actions that have ended")
 
 
@@ -408,7 +411,7 @@ class Rows:
         return str(self.now_is.number)
 
     def _write(self, **values: Any) -> None:
-        self.now_is = replace(self.now_is, **values)
+        self.now_is = dataclasses.replace(self.now_is, **values)
 
 
 def _of(intent: Intent | None) -> str | None:

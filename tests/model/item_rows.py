@@ -1,10 +1,12 @@
 """The rows of work items in one transaction: what ``storage.items`` promises to the engine."""
 
+import dataclasses
 import json
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.facts.fact import Fact
@@ -21,7 +23,7 @@ from tests.model.database import STEP, Item, Rows, intent_key, stored
 
 def released(item: Item, now: datetime) -> Item:
     """Return an item that its run has lost: the delivery of the run is repeated."""
-    return replace(item, held=False, wake_at=now)
+    return dataclasses.replace(item, held=False, wake_at=now)
 
 
 class ItemRows:
@@ -55,7 +57,7 @@ class ItemRows:
         items = self._rows.now_is.items
         ended = [item for item in items if item.ended and not item.gathered]
         in_order = sorted(ended, key=lambda item: (item.ended_at, items.index(item)))
-        self._put(*(replace(item, gathered=True) for item in ended))
+        self._put(*(dataclasses.replace(item, gathered=True) for item in ended))
         told = (EndedItem(ItemId(item.id), item.state, item.detail, _json(item.memory)) for item in in_order)
         return tuple(told), self._any_open
 
@@ -65,7 +67,7 @@ class ItemRows:
 
     def wake_resting(self, claim: Claim, *, now: datetime) -> None:
         resting = (item for item in self._rows.now_is.items if not item.ended and not item.held)
-        self._put(*(replace(item, wake_at=now) for item in resting if item.wake_at is None))
+        self._put(*(dataclasses.replace(item, wake_at=now) for item in resting if item.wake_at is None))
 
     def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
         for item in self._rows.now_is.items:
@@ -73,7 +75,7 @@ class ItemRows:
                 continue
             intent = _json(item.intent)
             is_free = not item.held or intent is None or bool(intent.get("repeatable"))
-            stopped = replace(item, stop=why)
+            stopped = dataclasses.replace(item, stop=why)
             self._put(released(stopped, now) if is_free else stopped)
         return self._any_open
 
@@ -89,7 +91,7 @@ class ItemRows:
         in_order = sorted(due, key=lambda item: (item.wake_at, items.index(item)))
         item = in_order[self._rows.choose(len(due))]
         epoch = self._rows.next_epoch(item.id, item.epoch)
-        claimed = replace(item, epoch=epoch, state=ItemState.RUNNING, held=True, wake_at=None)
+        claimed = dataclasses.replace(item, epoch=epoch, state=ItemState.RUNNING, held=True, wake_at=None)
         self._put(claimed)
         self._rows.claimed = item.id
         self._rows.did.append(f"a turn of {item.id} begins")
@@ -178,7 +180,7 @@ class ItemRows:
         if item.epoch != claim.epoch:
             raise Fenced(f"{claim.item}: turn {claim.epoch} is over")
         self._rows.written.add(item.id)
-        written = replace(item, **values) if values else item
+        written = dataclasses.replace(item, **values) if values else item
         self._put(written)
         return written
 

@@ -1,11 +1,13 @@
 """Random strategies with what will happen to their nodes, for the properties of a rollout."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
@@ -59,11 +61,11 @@ class Site:
         for group in self.strategy.groups:
             members[group.name] = self.members[group.name] - taken
             taken |= members[group.name]
-        return replace(self, members=members)
+        return dataclasses.replace(self, members=members)
 
     def with_fate(self, fate: Fate) -> "Site":
         """Return the same site with another fate."""
-        return replace(self, fate=fate)
+        return dataclasses.replace(self, fate=fate)
 
 
 def run(site: Site, rollout: Rollout | None = None) -> tuple[Rollout, list[Move], list[Fact]]:

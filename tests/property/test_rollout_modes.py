@@ -10,6 +10,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
@@ -96,16 +97,17 @@ def judge_facts(site: Site, facts: list[Fact]) -> None:
 def test_every_group_ends_as_in_the_serial_run_and_every_node_too_where_groups_share_none(
     site: Site, mode: Mode, seed: int
 ) -> None:
-    loose = replace(site, strategy=Strategy(tuple(replace(group, depends_on=()) for group in site.strategy.groups)))
-    for one in (site, site.apart(), loose):
-        serial, _, _ = run(one)
-        rollout = one.rollout(mode)
-        weave(one, rollout, Random(seed))
+    alone = Strategy(tuple(structs.replace(group, depends_on=()) for group in site.strategy.groups))
+    loose = replace(site, strategy=alone)
+    for drawn in (site, site.apart(), loose):
+        serial, _, _ = run(drawn)
+        rollout = drawn.rollout(mode)
+        weave(drawn, rollout, Random(seed))
 
         assert (rollout.groups, rollout.verdict()) == (serial.groups, serial.verdict())
-        if one is loose:
+        if drawn is loose:
             assert deployed(serial) <= deployed(rollout)
-        elif one is not site:
+        elif drawn is not site:
             assert (rollout.reasons, rollout.nodes) == (serial.reasons, serial.nodes)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.policy import PolicyStopped
@@ -248,7 +250,7 @@ def test_a_group_fares_as_one_without_its_uncounted_nodes(
     site: Site, mode: Mode, uncounted: frozenset[NodeName]
 ) -> None:
     site = site.apart()
-    without = replace(site, members={name: nodes - uncounted for name, nodes in site.members.items()})
+    without = dataclasses.replace(site, members={name: nodes - uncounted for name, nodes in site.members.items()})
     expected, _, _ = run(without, without.rollout(mode))
     rollout = site.rollout(mode)
     rollout.leave_out(uncounted)

@@ -1,11 +1,11 @@
 """What holds in every teardown, while members die and come back, processes crash, and operators try again."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, OnBlocked, decide_drain
 from shipyard_api.domain.teardown.drain_plan import BLOCKED, IGNORED, PodClass, plan_drain

@@ -8,11 +8,14 @@ import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain import documents as domain
@@ -135,7 +138,7 @@ class FileDesigns:
 
     def _add(self, documents: Iterable[StoredDocument]) -> Revision:
         revision = Revision(max(self._numbers(), default=0) + 1)
-        entries = [asdict(stored) for stored in sorted(documents, key=lambda stored: stored.collection)]
+        entries = [to_builtins(stored) for stored in sorted(documents, key=lambda stored: stored.collection)]
         self._write(f"{revision}.revision", {"created": datetime.now(UTC).isoformat(), "documents": entries})
         return revision
 

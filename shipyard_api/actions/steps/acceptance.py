@@ -6,8 +6,10 @@ marker that no other task has, so that a repeated start only reports.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
@@ -29,8 +31,7 @@ _SHOWN = 300
 """Characters of output in the reason of a node; the result of the task has more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(Struct, frozen=True):
     """The acceptance tasks of a rollout, as they were when it began.
 
     ``action``: the beginning of all markers. ``tasks``: by group, in order. ``documents``: their entries in the task
@@ -94,8 +95,7 @@ class Acceptance:
         return TaskOnNodes(task, document, marker, hosts, self.secrets, own=variables)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanAcceptance:
+class PlanAcceptance(Struct, frozen=True):
     """How acceptance tasks are planned, and run. ``plan`` gets action, revision, strategy and the nodes of its groups.
 
     ``plan`` raises ports.errors.
@@ -105,8 +105,7 @@ class PlanAcceptance:
     item: TaskItem
 
 
-@dataclass(frozen=True, slots=True)
-class Accepting:
+class Accepting(Struct, frozen=True):
     """Nodes of a move that run an acceptance task, and how their deploy itself ended.
 
     ``number``: the place of the task in the list of its group. ``again``: when nodes are asked again that have not
@@ -149,8 +148,7 @@ class Accepting:
         return StartTask(state.work, state.hosts(state.waiting), state.hosts(state.running))
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """What a report means. ``failed``: nodes that failed by it, with reasons; ``poll_at`` None: all have ended."""
 
     accepting: Accepting

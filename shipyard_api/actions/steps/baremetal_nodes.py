@@ -4,10 +4,13 @@ Its state is the rollout: members, statuses, and the jobs that run. The provisio
 kept, so that a group means the same nodes from beginning to end. All running jobs are polled together.
 """
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import (
@@ -184,7 +187,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         """Take the servers down that may begin now, or what has ended of those that began."""
         facts, items = taking_down.gather(state, _known(state), self.takes_down, ended, now)
         folded = self._settled(state, Folded(state, facts, items=items), now)
-        return replace(folded, wait_until=None)
+        return dataclasses.replace(folded, wait_until=None)
 
     def perform(self, effect: Effect, marker: Marker) -> Submitted | Results | Recovered:
         """Submit the nodes of a move to the provisioner, start an acceptance task on them, or recover late ones."""
@@ -238,14 +241,11 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             # The next group may have no node that is not in flight already.
             folded = settled(folded, state.rollout, now, self.pause)
             can_service = not self.provisioner.capabilities.limits.no_service
-            left = taking_down.never_begun(state, state.rollout, can_service=can_service)
-            folded = replace(folded, facts=(*folded.facts, *left))
+            folded = folded.after(taking_down.never_begun(state, state.rollout, can_service=can_service))
         cases.note(state, folded.facts)
         failed = failures(folded.facts)
         hold_after = state.inputs.configuration.hold_after
-        if not failed or not hold_after:
-            return folded
-        return replace(folded, facts=(*folded.facts, NodesFailed(failed, hold_after)))
+        return folded.after([NodesFailed(failed, hold_after)]) if failed and hold_after else folded
 
     def _folded(
         self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime

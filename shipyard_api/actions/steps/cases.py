@@ -7,11 +7,11 @@ for them after failures, and when nodes become late.
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import replace as with_fields
 from datetime import datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
+from msgspec.structs import replace as with_fields
 
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.rollout_messages import Answers, SeekCases, SoughtCases
@@ -44,8 +44,7 @@ _UNTRIED = frozenset({"held", "policy", "refused", "teardown", "skipped"})
 _PHASE_OF = {NodeStatus.NOT_STARTED: Phase.PREPARE, NodeStatus.PREPARED: Phase.DEPLOY}
 
 
-@dataclass(frozen=True, slots=True)
-class FindCases:
+class FindCases(Struct, frozen=True):
     """The search. ``rendered`` raises UnknownRevision and RenderingFailed; ``seen``: what was seen last of servers,
     which counts before the design.
 
@@ -137,8 +136,7 @@ def fold(state: RolloutState, sought: SoughtCases | None, *, ended: bool = False
     return sought.facts
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
+class _Sent(Struct, frozen=True):
     """When each node was sent last, and which are at work."""
 
     last: Mapping[str, datetime]

@@ -1,9 +1,12 @@
 """Steps that check something and change nothing: a function of the revision, repeated until a peer answers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import StepId
@@ -17,8 +20,7 @@ from shipyard_api.workflow.step import Done, Failed, Folded, Json, Look, PeerFai
 Findings = Sequence[Finding]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckState(ByFields):
+class CheckState(ByFields, Struct, frozen=True):
     """``since``: when a peer first gave no answer. ``done`` or ``failed`` is the sentence that ends the step.
 
     ``continues``: a failure does not fail the step, since the action was created with continue-on-fail.

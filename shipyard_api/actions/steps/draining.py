@@ -1,8 +1,9 @@
 """The drain of servers that stay installed, which the polls of its phase carry out, and its end."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from shipyard_api.actions.steps.teardown.drain import drain
 from shipyard_api.domain.nodes import NodeName
@@ -17,8 +18,7 @@ _SHOWN = 3
 _NEVER = datetime.max.replace(tzinfo=UTC)  # the time limit of the phase ends a drain, not the drain itself
 
 
-@dataclass(frozen=True, slots=True)
-class Drains:
+class Drains(Struct, frozen=True):
     """Drains servers by polls, and uncordons them again.
 
     A drain has no state but the cluster's: each poll looks at the pods, and evicts. So it may be repeated, and a killed

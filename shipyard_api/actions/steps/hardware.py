@@ -7,9 +7,12 @@ is sent, because its preparation inspects it, and compared before it is deployed
 nothing: the submission that follows needs it anyway.
 """
 
+import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.rollout_messages import Answers, CompareHardware
 from shipyard_api.actions.steps.rollout_state import RolloutState
@@ -36,8 +39,7 @@ MOST_NAMED = 10  # sentences in one message
 MOST_POLLS = 10  # readings for one answer to a person
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(Struct, frozen=True):
     """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed.
 
     ``store``: keeps what was seen last of each node, for the search for causes; None: nothing is kept.
@@ -159,7 +161,7 @@ def paced(folded: Folded[RolloutState], report: object, now: datetime) -> Folded
     """Wait a moment before the next reading, if this one has not reached all nodes."""
     match report:
         case Answers(hardware=Compared(unread=unread)) if unread:
-            return replace(folded, wait_until=now + BETWEEN_READINGS)
+            return dataclasses.replace(folded, wait_until=now + BETWEEN_READINGS)
     return folded
 
 

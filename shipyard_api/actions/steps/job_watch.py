@@ -5,9 +5,11 @@ section 3; contract: drydock, chapter 12).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
@@ -33,8 +35,7 @@ _KNOWN_BEFORE = timedelta(days=1)
 _MOST_NAMED = 2  # nodes of one label; of more, only their number
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(Struct, frozen=True):
     """The provisioner accepted the work as this job. ``nodes``: the only ones of the work that it has; None: all."""
 
     job: JobId
@@ -125,8 +126,7 @@ def with_owner(store: Store, report: JobReport) -> JobReport:
     return replace(report, ahead=replace(ahead, whose=owner)) if owner else report
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Seconds between polls, seconds that the work may take, seconds that it may wait before it starts.
 
     ``timeout`` also bounds the silence of the provisioner before the work starts.
@@ -137,8 +137,7 @@ class Limits:
     queue_limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class Job(ByFields):
+class Job(ByFields, Struct, frozen=True):
     """A submitted job; ``succeeded`` are nodes that were reported as done while it ran.
 
     ``silent_since``: since when the provisioner has not reported on it, None while it does; at first the submission.
@@ -167,8 +166,7 @@ class End(Enum):
     QUEUE_TIMEOUT = "queue timeout"
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Struct, frozen=True):
     """What one poll of a job means. ``end`` is None while it goes on; ``report`` is this poll's, if there was one.
 
     ``succeeded`` are the nodes that are known to be done, from this or an earlier poll.

@@ -5,9 +5,11 @@ cluster that does not answer only costs time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.drift.observations import ObservedMember
@@ -18,8 +20,7 @@ from shipyard_api.workflow.step import PeerFailure
 Answer = Mapping[NodeName, ObservedMember] | PeerFailure
 
 
-@dataclass(frozen=True, slots=True)
-class Joining(ByFields):
+class Joining(ByFields, Struct, frozen=True):
     """A wait for nodes, and the outcome of their deployment: ``timed_out`` and the provisioner's ``message``.
 
     ``ready``: nodes that have joined and do not count yet, because their group has acceptance tasks.
@@ -34,8 +35,7 @@ class Joining(ByFields):
     ready: frozenset[NodeName] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """The result of a poll. ``lost``: nodes whose time is up, with the reason; ``poll_at`` None: the wait is over."""
 
     joining: Joining

@@ -1,9 +1,12 @@
 """The last step of a site action: a tag on its revision that says how it ended (seed 004, Shipyard Tag Releases)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionId, StepId, StepState
@@ -16,8 +19,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, PeerFailure, Step
 
 
-@dataclass(frozen=True, slots=True)
-class MarkState(ByFields):
+class MarkState(ByFields, Struct, frozen=True):
     """``tag`` is None until it is known how the action ended; ``dag_id`` is the action's name."""
 
     STORED_VERSION: ClassVar = 1
@@ -30,8 +32,7 @@ class MarkState(ByFields):
     failed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetTag(ByFields):
+class SetTag(ByFields, Struct, frozen=True):
     """Set the tag on the revision."""
 
     revision: int
@@ -40,13 +41,11 @@ class SetTag(ByFields):
     dag_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class TagSet:
+class TagSet(Struct, frozen=True):
     """The tag is set."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepsEnded:
+class StepsEnded(Struct, frozen=True):
     """How the steps of the action ended."""
 
     states: Mapping[StepId, StepState | None]

@@ -1,6 +1,6 @@
 """Asking which nodes the groups of a rollout hold, and what is known of them before the first is sent."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps import pacing, rollout_polls, uncounted
 from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance

@@ -4,8 +4,9 @@ A move goes from one wait to the next with the nodes that passed; each wait keep
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps import acceptance, joining
 from shipyard_api.actions.steps.acceptance import ITEM, Accepting

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.approvals import WaveGate

@@ -1,9 +1,13 @@
 """The step that sets labels of Kubernetes nodes, one node after another."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import StepId
@@ -22,8 +26,7 @@ _SYSTEM = "Kubernetes"
 _ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class RelabelState(ByFields):
+class RelabelState(ByFields, Struct, frozen=True):
     """``todo``: the nodes whose turn comes, with their labels; ``failed``: those that have failed, with the reason.
 
     ``placed``: the digest of the placement of each node in the design.
@@ -36,19 +39,17 @@ class RelabelState(ByFields):
     timeout: Number
     done: int = 0
     failed: tuple[tuple[NodeName, str], ...] = ()
-    placed: Mapping[NodeName, str] = field(default_factory=dict)
+    placed: Mapping[NodeName, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SetLabels(ByFields):
+class SetLabels(ByFields, Struct, frozen=True):
     """Set the labels of a node."""
 
     node: NodeName
     labels: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(Struct, frozen=True):
     """The labels that were not so before."""
 
     changed: Mapping[str, str]

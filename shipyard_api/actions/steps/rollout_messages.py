@@ -4,6 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from shipyard_api.actions.steps import job_watch, joining
 from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.software.software_stage import NoPlan
@@ -55,16 +58,14 @@ def wipe(way: Way, phase: Phase) -> Wipe:
 MOST_TOLD = 3  # different answers in the summary of one poll
 
 
-@dataclass(frozen=True, slots=True)
-class SelectMembers:
+class SelectMembers(Struct, frozen=True):
     """Ask which nodes the groups hold, and for the acceptance tasks of the groups."""
 
     inputs: SiteInputs
     action: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CompareHardware:
+class CompareHardware(Struct, frozen=True):
     """Ask how nodes of the next move differ from the hardware that the revision expects."""
 
     move: Move
@@ -72,8 +73,7 @@ class CompareHardware:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class SeekCases:
+class SeekCases(Struct, frozen=True):
     """Look for what failed and late nodes have in common. ``ended``: nothing of the action is left to do."""
 
     action: str
@@ -81,16 +81,14 @@ class SeekCases:
     ended: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SoughtCases:
+class SoughtCases(Struct, frozen=True):
     """How the open cases have changed. ``answered``: whether the search has an answer."""
 
     facts: tuple[Fact, ...]
     answered: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PollJobs:
+class PollJobs(Struct, frozen=True):
     """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster.
 
     ``accepting``: acceptance tasks that run. ``machines``: ask for the state of every machine too, because the time of
@@ -109,7 +107,7 @@ class PollJobs:
     policy: Awaited | None = None
     cases: SeekCases | None = None
     hardware: CompareHardware | None = None
-    drains: Mapping[JobId, tuple[NodeName, ...]] = field(default_factory=dict)
+    drains: Mapping[JobId, tuple[NodeName, ...]] = msgspec.field(default_factory=dict)
     uncordons: frozenset[JobId] = frozenset()
 
 
@@ -153,8 +151,7 @@ class SubmitMove:
         return cls(move_from_json(stored), stored["design"], way, steps)
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptNodes:
+class AcceptNodes(Struct, frozen=True):
     """Start an acceptance task on nodes of a move, and look at it where it runs; may be repeated."""
 
     move: Move
@@ -170,8 +167,7 @@ class AcceptNodes:
         return cls(move_from_json(stored["move"]), StartTask.from_json(stored["accept"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Recover:
+class Recover(Struct, frozen=True):
     """Switch late nodes of a move, on which ``job`` works, off and on, or ``retry`` it with them.
 
     A power cycle whose outcome is unknown is the only one. For a retry nothing is sent: polls of the job ask for it.
@@ -202,11 +198,10 @@ class Recover:
         return cls(move_from_json(stored["move"]), tuple(map(NodeName, nodes)), JobId(stored.get("job", "")), retry)
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """It was done with the nodes, but for those that were ``refused``; ``unknown``: or it may have been."""
 
-    refused: Mapping[NodeName, str] = field(default_factory=dict)
+    refused: Mapping[NodeName, str] = msgspec.field(default_factory=dict)
     unknown: bool = False
 
 
@@ -228,8 +223,7 @@ def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> R
     return inputs.preparing([node for node in nodes if node not in inputs.ways.serviced])
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Struct, frozen=True):
     """The nodes of each group, and the acceptance tasks of those that have any, or why these cannot run.
 
     ``to_release``: machines that only a deployment releases, with the provisioner's label of each. ``uncounted``: all
@@ -239,14 +233,13 @@ class Members:
 
     by_group: Mapping[GroupName, frozenset[NodeName]]
     acceptance: Acceptance | NoPlan | None = None
-    to_release: Mapping[NodeName, str] = field(default_factory=dict)
+    to_release: Mapping[NodeName, str] = msgspec.field(default_factory=dict)
     uncounted: frozenset[NodeName] = frozenset()
-    planned: Planned = Planned()  # noqa: RUF009  # immutable
-    clusters: Mapping[str, tuple[NodeName, ...]] = field(default_factory=dict)
+    planned: Planned = Planned()  # immutable
+    clusters: Mapping[str, tuple[NodeName, ...]] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """What the peers reported; ``readiness`` is None where the cluster was not asked.
 
     ``accepted``: how acceptance tasks stand, by the key of each that was looked at. ``machines``: the provisioner's
@@ -257,9 +250,9 @@ class Answers:
 
     reports: Mapping[JobId, JobReport | PeerError | PeerFailure] | PeerFailure
     readiness: joining.Answer | None
-    accepted: Mapping[tuple[str, NodeName], Results | PeerFailure] = field(default_factory=dict)
+    accepted: Mapping[tuple[str, NodeName], Results | PeerFailure] = msgspec.field(default_factory=dict)
     machines: Mapping[str, str] | None = None
-    gates: Mapping[tuple[WavePlace, int], Answer | Met | Unmet] = field(default_factory=dict)
+    gates: Mapping[tuple[WavePlace, int], Answer | Met | Unmet] = msgspec.field(default_factory=dict)
     uncounted: frozenset[NodeName] | None = None
     cases: SoughtCases | None = None
     hardware: Compared | PeerFailure | None = None

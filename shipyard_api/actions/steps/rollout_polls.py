@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
+
+from msgspec import Struct
 
 from shipyard_api.actions.steps import job_watch, uncounted
 from shipyard_api.actions.steps.draining import Drains
@@ -29,8 +30,7 @@ _Answer = TypeVar("_Answer")
 _Of = TypeVar("_Of", bound=Mapping[JobId, JobReport | PeerError | PeerFailure])
 
 
-@dataclass(frozen=True, slots=True)
-class Peers:
+class Peers(Struct, frozen=True):
     """Whom the step polls: the executors of the phases, and who knows of nodes and gates; fields as of the step."""
 
     store: Store

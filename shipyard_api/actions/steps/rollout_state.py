@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct, field
 
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
@@ -41,8 +42,7 @@ _OF_LETTER = {letter: status for status, letter in _LETTERS.items()}
 _PIECE = 256  # nodes whose statuses are compared at once
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(Struct):
     """The poll of a running move: its job, or after the job's end the wait of its nodes.
 
     ``done``: nodes that reached their goal and are settled already. ``late``: late nodes.
@@ -64,8 +64,7 @@ class Watch:
         return self.joining is None and self.accepting is None and self.passage is None
 
 
-@dataclass(slots=True)
-class HardwareSeen:
+class HardwareSeen(Struct):
     """The nodes whose hardware was compared and that are not sent yet, and those of which nothing is known yet."""
 
     checked: set[NodeName] = field(default_factory=set)
@@ -82,8 +81,7 @@ class HardwareSeen:
         return cls(set(_nodes(seen.get("checked", ()))), set(_nodes(seen.get("unknown", ()))))
 
 
-@dataclass(slots=True)
-class RolloutState:
+class RolloutState(Struct):
     """``rollout`` is None until the members are known; ``watches`` are those of its running moves.
 
     ``since``: when the provisioner first gave no answer to the question for members. ``failed`` ends the step without a
@@ -364,8 +362,7 @@ class _Statuses:
         return nodes
 
 
-@dataclass(frozen=True, slots=True)
-class _Fixed:
+class _Fixed(Struct, frozen=True):
     """What does not change while the step runs. ``membership`` is None until the members are known."""
 
     inputs: SiteInputs

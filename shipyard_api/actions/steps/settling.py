@@ -1,8 +1,10 @@
 """Settling the moves of a rollout: early certainties of a running move, its end, and groups without work."""
 
+import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
@@ -71,9 +73,9 @@ def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause
     After a submission the action waits for what its intent named. ``pause``: seconds between two looks at a gate that
     nothing is known to end.
     """
-    folded = replace(folded, facts=(*folded.facts, *settle(rollout, now)))
+    folded = folded.after(settle(rollout, now))
     if rollout.done or rollout.next_move(now) is not None:
-        return replace(folded, wait_until=None)
+        return dataclasses.replace(folded, wait_until=None)
     reason = blocked(rollout, now)
     if reason is None:
         return folded
@@ -86,7 +88,7 @@ def settled(folded: Folded[RolloutState], rollout: Rollout, now: datetime, pause
         awaited = pacing.awaited(reason, folded.state.action)
     if awaited is not None:
         awaited = replace(awaited, gates=pacing.approvals(rollout, now))
-    return replace(folded, wait_until=wait_until, awaited=awaited)
+    return dataclasses.replace(folded, wait_until=wait_until, awaited=awaited)
 
 
 def settle(rollout: Rollout, now: datetime) -> tuple[Fact, ...]:

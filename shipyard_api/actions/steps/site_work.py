@@ -1,9 +1,12 @@
 """Steps in which the provisioner works on the site as a whole, or on named nodes: verify, prepare, relabel."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import job_watch
@@ -22,8 +25,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, PeerFailure, Step
 
 
-@dataclass(frozen=True, slots=True)
-class SiteWorkState:
+class SiteWorkState(Struct, frozen=True):
     """``job`` is None until the work is submitted; ``done`` or ``failed`` is the sentence that ends the step."""
 
     revision: int
@@ -57,15 +59,13 @@ class SiteWorkState:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitSiteWork(ByFields):
+class SubmitSiteWork(ByFields, Struct, frozen=True):
     """Submit the work. The design's address is part of the intent: a setting that changes must not hide the job."""
 
     design: str
 
 
-@dataclass(frozen=True, slots=True)
-class PollJob:
+class PollJob(Struct, frozen=True):
     """Ask for the state of this job."""
 
     job: JobId

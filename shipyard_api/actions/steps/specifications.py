@@ -5,8 +5,10 @@ One place compares: plans, warnings about templates, and running actions ask it.
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only
 from shipyard_api.domain.deploy_steps.traits import read_node_traits
@@ -38,8 +40,7 @@ _IMAGE = Aspect.IMAGE.value
 """Every design has it; records of earlier releases lack it, and all that follows from documents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """What an action gives its nodes: the text of the aspects of each that it does not leave alone.
 
     ``left``: those that it leaves alone and would give something else, in order of name; None without any.
@@ -49,8 +50,7 @@ class Planned:
     left: NodesLeft | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Specifications:
+class Specifications(Struct, frozen=True):
     """The comparison. ``rendered`` raises UnknownRevision and RenderingFailed; ``fingerprint`` digests secrets.
 
     ``check``: checks a value against a schema that ships with Shipyard. What another provisioner than this one was told

@@ -5,8 +5,10 @@ then submitted to the provisioner under the same move, so that a group and its p
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.job_watch import Job
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
@@ -28,8 +30,7 @@ from shipyard_api.ports.provisioner import JobId
 _LEFT = "not taken down further: its group cannot meet its criteria any more"
 
 
-@dataclass(frozen=True, slots=True)
-class TakesDown:
+class TakesDown(Struct, frozen=True):
     """How servers are taken down: the phases, what the item of a node works from, and the kind of the items.
 
     ``members``: returns which of some nodes have members of each etcd cluster, by the design of a revision; asks peers.

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
@@ -33,8 +34,7 @@ _LATER = frozenset({408, 502, 503, 504})
 _NO_REVISION = ("RevisionNotFound", "HTTPNotFound")  # the second one is the answer for lists of documents
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(Struct, frozen=True):
     """A request denied by Deckhand: status code, kind of error, its Status object, and our error."""
 
     code: int

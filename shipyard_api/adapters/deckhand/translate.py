@@ -4,9 +4,11 @@ import collections.abc
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import (
     COLLECTION_LIMIT,
@@ -51,8 +53,7 @@ class UnexpectedAnswer(ValueError):
     """An answer has an unexpected structure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A revision in the list of revisions: tags without their data."""
 
     revision: Revision

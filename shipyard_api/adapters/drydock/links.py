@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from shipyard_api.http import HttpClient, segment
 from shipyard_api.observing import request_context
@@ -61,8 +62,7 @@ class DrydockLinks:
         return answer.scrubber.json(answer.text)
 
 
-@dataclass(frozen=True, slots=True)
-class DrydockAddresses:
+class DrydockAddresses(Struct, frozen=True):
     """Addresses below ``base_url``, without a user and password in it."""
 
     base_url: str

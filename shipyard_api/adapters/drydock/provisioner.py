@@ -4,9 +4,11 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.observations import ObservedMachine
@@ -40,8 +42,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class _Queued:
+class _Queued(Struct, frozen=True):
     """A queued task: what it waits for, None if that is unknown, and when all tasks may be listed again."""
 
     ahead: JobAhead | None = None

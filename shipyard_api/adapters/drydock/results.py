@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from enum import Enum
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName

@@ -3,9 +3,10 @@
 import json
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
@@ -155,8 +156,7 @@ def context_marker(marker: str) -> str | None:
     return str(value) if value.version == 4 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
+class Since(Struct, frozen=True):
     """When work was intended, on the clock that dates tasks, which may be ours, that of the answers or neither.
 
     ``likely``: no task of ours is older if one of these clocks is right. ``earliest``: nor if it is neither.

@@ -4,8 +4,10 @@ import ssl
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.adapters.etcd import translate
 from shipyard_api.adapters.etcd.client import SYSTEM, EtcdClient, tls_context
@@ -83,8 +85,7 @@ class EtcdGateway:
         raise unsent
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """How a member answered; ``url``: where."""
 
     url: str

@@ -1,7 +1,9 @@
 """Answers of etcd's gateway as members and their state (contract: promenade, 4.3 and 4.4). Pure."""
 
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.etcd_members import EtcdMember, MemberId, MemberState
@@ -13,16 +15,14 @@ class UnexpectedForm(Exception):
     """The answer is not etcd's."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberList:
+class MemberList(Struct, frozen=True):
     """A member list; members have no state yet."""
 
     cluster_id: str
     members: tuple[EtcdMember, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberStatus:
+class MemberStatus(Struct, frozen=True):
     """What a member reports of itself. ``leader``: empty without one. ``applied``: its place in the log."""
 
     cluster_id: str

@@ -9,11 +9,12 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from shipyard_api.adapters.git import GitOptions
 from shipyard_api.observing.scrubbing import Scrubber
@@ -44,8 +45,7 @@ class _Refusal(Unavailable):
     """Git has ended with an error, and in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitRepository:
+class GitRepository(Struct, frozen=True):
     """Fills ``ports.design_source.DesignSource``. ``max_bytes``: the largest design, and the largest fetched commit."""
 
     options: GitOptions

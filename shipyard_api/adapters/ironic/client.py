@@ -4,12 +4,12 @@ import base64
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Unpack
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import (
@@ -39,8 +39,7 @@ _FIRMWARE_SINCE = 86
 _UNKNOWN_OUTCOME = frozenset({408, 500, 502, 504})
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """Ironic's answer to a change: the status and its text, in one line."""
 
     status: int

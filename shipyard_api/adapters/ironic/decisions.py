@@ -1,8 +1,10 @@
 """What to do with one node, decided from its state alone; pure (contract ironic-provisioner, section 14)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.markers import same_action
@@ -33,27 +35,23 @@ class Verb(Enum):
     NOTE = "note"  # only writes our mark
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The node is in the state that the job wants."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The node has failed in this job."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """The node is in transition, or cannot start one now."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Do:
+class Do(Struct, frozen=True):
     """The node needs this verb next."""
 
     verb: Verb
@@ -62,8 +60,7 @@ class Do:
 Decision = Done | Failed | Waiting | Do
 
 
-@dataclass(frozen=True, slots=True)
-class NodePolicy:
+class NodePolicy(Struct, frozen=True):
     """The policy of an installation. ``inspect``: a prepare inspects hardware. ``undo_failed``: a prepare undoes failed
     deployments. ``remove``: this destroy deletes the node from Ironic.
     """
@@ -73,8 +70,7 @@ class NodePolicy:
     remove: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """One piece of work on nodes.
 
     ``left_out``: the deploy steps that Ironic dropped, by node, where known. ``steps``: those to send, by node.

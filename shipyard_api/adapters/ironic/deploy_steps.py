@@ -6,10 +6,11 @@ generated from their classes; a file of the operator adds the steps of other dri
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.burn_in import SECONDS, burn_in_part
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
@@ -33,8 +34,7 @@ class UnreadableSteps(ValueError):
     """The operator's file does not describe deploy steps; the text follows the name of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """The steps of one release of Ironic: in deployments, on deployed nodes, and in cleanings.
 
     ``api``: N of its newest 1.N.

@@ -10,9 +10,10 @@ read one by one, until that has cost as many requests as a listing.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import PeerError
@@ -25,8 +26,7 @@ from .translate import FIELDS, HEALTH, INTERNAL, Node
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading(Generic[T]):
+class _Reading(Struct, Generic[T], frozen=True):
     began: datetime
     result: "Future[T]" = field(default_factory=Future)
 

@@ -1,8 +1,10 @@
 """The patches of a node before a transition; pure (contract ironic-provisioner, sections 7, 9, 14)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -16,8 +18,7 @@ _CLEAN = "automated_clean"
 _UNRECORDED = frozenset({Verb.PUT_BACK, Verb.NOTE, Verb.ABORT})  # what is tried of them does not matter later
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """The payload of a deployment: ``instance_info``, steps in order, a configdrive or None.
 
     Of a service and of a cleaning, only steps.

@@ -4,10 +4,12 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import Runbook
@@ -48,8 +50,7 @@ MOST_ERRORS = 5  # in the message of one report
 _Answer = TypeVar("_Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class _NodeDecision:
+class _NodeDecision(Struct, frozen=True):
     """A node of a job: as listed (None: not listed), and the decision on it."""
 
     name: NodeName

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -19,8 +21,7 @@ STEP_PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds; Ironic knows the step
 UNCHANGED = Reply(200)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The outcome of a transition. ``marked``: the node has the job's mark; ``denied``: our user may not change it."""
 
     decision: Decision
@@ -28,7 +29,7 @@ class Outcome:
     denied: bool = False
 
 
-class _Refused(Failed):
+class _Refused(Failed, frozen=True):
     """Ironic rejected the verb."""
 
 

@@ -4,10 +4,12 @@ import math
 import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.exact_secrets import without_secrets
@@ -67,8 +69,7 @@ LIMITS = ProvisionerLimits(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """Shipyard's record on a node in Ironic: the node's last job, and its progress.
 
     ``tried``: per verb, when the node had last changed state before the verb, to recognize a later change. ``after``:
@@ -142,8 +143,7 @@ class Mark:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node as listed by Ironic; ``since`` is when its state last changed, as Ironic's text ("" for never).
 
     ``left_out``: the deploy steps that Ironic dropped from the current deployment (None: unknown). ``health``: what its

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import certifi
 import yaml
+from msgspec import Struct
 
 from shipyard_api.adapters.kubernetes.answer import SYSTEM
 from shipyard_api.domain.json_types import JsonObject
@@ -16,8 +17,7 @@ from shipyard_api.http import Headers, checked_base
 from shipyard_api.ports.errors import Unavailable
 
 
-@dataclass(frozen=True, slots=True)
-class Kubeconfig:
+class Kubeconfig(Struct, frozen=True):
     """A kubeconfig file and one of its contexts; empty: the file's current context."""
 
     file: Path

@@ -1,8 +1,9 @@
 """An answer of the API server, in Kubernetes' own words."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+
+from msgspec import Struct
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import Response, busy, retry_after
@@ -11,8 +12,7 @@ from shipyard_api.ports.errors import Unavailable
 SYSTEM = "Kubernetes"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A whole answer."""
 
     response: Response

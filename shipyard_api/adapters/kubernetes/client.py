@@ -1,7 +1,8 @@
 """Requests to an API server: whole lists, single objects and changes, with failures as ``ports.errors``."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.adapters.kubernetes.access import Access, connection
 from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
@@ -15,8 +16,7 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class Right:
+class Right(Struct, frozen=True):
     """A right to one verb on one resource. ``namespace`` is empty for all namespaces, and outside of any."""
 
     verb: str

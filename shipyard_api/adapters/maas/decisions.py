@@ -4,8 +4,9 @@ Contract maas, chapter 11, as three tables. Nothing is stored elsewhere: the sam
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum, IntEnum
+
+from msgspec import Struct
 
 from shipyard_api.ports.provisioner import Operation, Wipe
 
@@ -85,8 +86,7 @@ def arrived(verb: Verb, events: Iterable[str]) -> bool:
     return any(trace in event.lower() for event in events for trace in TRACES[verb])
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """A machine in MAAS. ``power``: on, off, unknown or error, as MAAS last saw it.
 
     ``installation``: the number of its latest installation; empty before the first.
@@ -104,8 +104,7 @@ class Machine:
     installation: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """The tags of the job. ``claimed``: on the machine, so its failure is the job's own. ``stopped``: the job was
     aborted and starts nothing any more. ``wants_scripts``: a template asks for commissioning scripts, which
     ``started_scripts`` once. ``begun``: an operation that must not be repeated was about to begin on it;
@@ -120,8 +119,7 @@ class History:
     switches_on: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """Rules from the settings. ``release_failed``: prepare releases machines that failed to deploy or to release;
     ``override_failed_testing``: prepare accepts machines that failed their tests; ``keep_enlisted``: this destroy
     leaves the machine enlisted in MAAS.
@@ -141,8 +139,7 @@ class Kind(Enum):
     FAIL = "fail"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What to do with a machine; ``verb`` for START, ``why`` for FAIL."""
 
     kind: Kind

@@ -8,8 +8,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from shipyard_api.domain.markers import same_action
 from shipyard_api.ports.provisioner import JobId, Work
@@ -28,8 +29,7 @@ _RECORD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """The comment of a job's tag: the fingerprint of its work, when it was submitted, the nodes it could not erase.
 
     ``operation``: that of the work, by its value. ``newest``: MAAS's newest event before the job began anything (None:

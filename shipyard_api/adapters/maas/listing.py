@@ -20,7 +20,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .client import MaasClient
 from .decisions import RUNS_SCRIPTS, Machine
@@ -30,8 +31,7 @@ from .translate import by_hostname, hostname, read_machine, short_name
 LAPSE = 900.0  # seconds after which a machine that was not polled is forgotten: other workers may have replaced it
 
 
-@dataclass(frozen=True, slots=True)
-class _Memory:
+class _Memory(Struct, frozen=True):
     """A machine that jobs wait for. ``read``: rises with each reading. ``polled``: when its status was confirmed."""
 
     machine: Machine

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.observations import ObservedMachine

@@ -9,7 +9,10 @@ operation arrived and ended while no worker was there; so a crash between the tw
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.nodes import NodeName
@@ -42,8 +45,7 @@ from .translate import MachineOptions, hostname, read_machine, request
 ERASES_ALWAYS = "enable_disk_erasing_on_release"
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """A node in this pass. ``machine`` is None if MAAS has none, or several, of its name.
 
     ``claimed``, ``ran_scripts``: to tag.
@@ -59,8 +61,7 @@ class Observation:
 Observations = Mapping[NodeName, Observation]
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """Machines by lower-case host name. ``unread``: names that were not looked up: a later pass decides about them."""
 
     machines: Mapping[str, list[Machine]]

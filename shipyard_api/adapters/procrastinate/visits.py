@@ -5,17 +5,16 @@ A process of their own makes them, so that the pool neither waits for a silent d
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 import psycopg
+from msgspec import Struct
 
 _LONGEST = 5.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """``conninfo``: of the database. ``sql`` returns one truth value, with ``parameters``."""
 
     conninfo: str

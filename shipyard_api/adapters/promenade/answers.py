@@ -1,8 +1,9 @@
 """Promenade's Status bodies, read leniently (contract: promenade, 1). Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.teardown.etcd_health import Health
 from shipyard_api.http import Response
@@ -12,8 +13,7 @@ LONGEST = 2000  # characters of one text
 _MOST = 1000  # messages
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message of an answer; ``name``: the subject of the message, if given."""
 
     text: str
@@ -21,8 +21,7 @@ class Message:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """A Status; fields that are missing or of another kind are empty."""
 
     reason: str = ""

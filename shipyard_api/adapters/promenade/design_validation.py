@@ -1,8 +1,9 @@
 """Validation of designs by Promenade (contract: promenade, POST /validatedesign)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.http import HttpClient, Response

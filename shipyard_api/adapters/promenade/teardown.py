@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shipyard_api.adapters.promenade.answers import Status, etcd_health, read_status
 from shipyard_api.adapters.promenade.design_validation import SYSTEM
@@ -33,8 +34,7 @@ _FAILED = frozenset(
 _NO_API = "this Promenade has no teardown API, use the kubernetes adapter"
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """One call. ``seconds``: how long the service may take; ``design``: whether it needs the design."""
 
     path: str

@@ -4,11 +4,11 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from time import perf_counter
 
+from msgspec import Struct
 from prometheus_client import (
     CONTENT_TYPE_PLAIN_0_0_4,
     CollectorRegistry,
@@ -121,8 +121,7 @@ class _Build(Collector):
         yield family
 
 
-@dataclass(frozen=True, slots=True)
-class _OfSite:
+class _OfSite(Struct, frozen=True):
     """The metrics of one site: samples with its label, and samples without a site, which get the label."""
 
     registry: CollectorRegistry

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
 from shipyard_api.settings.types import Secret
 
 PORT = 22
@@ -61,8 +63,7 @@ class SshOptions:
             yield f"[ssh] jump_host: {error}"
 
 
-@dataclass(frozen=True, slots=True)
-class JumpHost:
+class JumpHost(Struct, frozen=True):
     """A host that connections go through."""
 
     user: str

@@ -4,10 +4,10 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent import futures
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import asyncssh
+from msgspec import Struct, field
 
 from shipyard_api.adapters.ssh import PORT, text
 from shipyard_api.adapters.ssh.login import Access, LoginFiles
@@ -66,8 +66,7 @@ class NodeRefusal(NodeError):
     """A node answered, and does not let us in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a command wrote, and its exit status."""
 
     status: int
@@ -75,8 +74,7 @@ class Answer:
     stderr: bytes
 
 
-@dataclass(slots=True)
-class _Link:
+class _Link(Struct):
     """The connection to one host. ``used``: when, by the clock of the loop."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

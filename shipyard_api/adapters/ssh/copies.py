@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from shipyard_api.adapters.ssh.connections import SYSTEM
 from shipyard_api.domain.task_graph.commands import MOST_CONTENT, CopiedFile, RemoteFile
@@ -12,8 +13,7 @@ from shipyard_api.ports.errors import Refused
 _UNSET = "tasks of the type copy_files need [ssh] files, which is not set"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyFault:
+class CopyFault(Struct, frozen=True):
     """Why a file cannot be copied. ``is_missing``: there is none, so it may still be made."""
 
     why: str

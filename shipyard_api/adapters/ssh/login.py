@@ -1,16 +1,15 @@
 """How Shipyard logs in on nodes, and the files that this needs."""
 
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 import asyncssh
+from msgspec import Struct
 
 from shipyard_api.adapters.ssh import JumpHost
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """How connections are opened; times in seconds. ``known_hosts``, ``key_file``: existing files."""
 
     user: str

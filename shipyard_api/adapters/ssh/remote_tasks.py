@@ -1,8 +1,9 @@
 """The port of tasks on running nodes, over SSH."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from shipyard_api.adapters.ssh import copies, supervisor, text
 from shipyard_api.adapters.ssh.connections import SYSTEM, Connections, NodeError, NodeRefusal

@@ -4,8 +4,9 @@ import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
+
+from msgspec import Struct
 
 from shipyard_api.adapters.ssh import text
 from shipyard_api.ports.provisioner import Marker
@@ -85,8 +86,7 @@ class ReportError(ValueError):
     """An answer that the supervisor does not give."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What the supervisor answered.
 
     ``fields``: words of each line by its name. ``first``, ``last``: bytes kept of the beginning and the end of the

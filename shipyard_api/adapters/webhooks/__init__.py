@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
+from msgspec import Struct
 
 from shipyard_api.domain.facts.codec import KINDS
 from shipyard_api.http import checked_base
@@ -24,8 +25,7 @@ _PREFIX = "whsec_"
 _SHORTEST_KEY, _LONGEST_KEY = 24, 64
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A webhook. ``kinds``: the kinds of events it wants; empty: all. ``secrets``: one at least, each signs."""
 
     name: str

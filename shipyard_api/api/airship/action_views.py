@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.airship.times import with_offset, without_zone
@@ -26,8 +27,7 @@ _FIRST_TURN = "the first turn of the action"
 Summary = TypeVar("Summary", bound=ActionSummary)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownStep:
+class ShownStep(Struct, frozen=True):
     """A step as it is listed: a real one, or the bare id of a group of steps."""
 
     id: str

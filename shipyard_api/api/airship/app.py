@@ -1,7 +1,6 @@
 """The route table of the dialect: each address with its resource, which declares its methods and rights."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -53,8 +52,7 @@ from shipyard_api.usecases.health import CheckHealth, ClockSkew
 from shipyard_api.usecases.holds.health import ReportHealth
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collaborators(UseCases):
+class Collaborators(UseCases, frozen=True, kw_only=True):
     """What the resources work with.
 
     ``check_schema`` raises UnsuitableDatabase if the database has a schema of another release. ``events``: the

@@ -12,12 +12,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from queue import LifoQueue
 
 import falcon
 import falcon.asgi
+from msgspec import Struct, field
 
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
 from shipyard_api.api.http.limits import LEFT
@@ -36,8 +36,7 @@ _FORGOTTEN = 0.1
 _LITTLE = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What may be used of a process.
 
     ``pieces``: work that runs or waits. ``burst``: processor seconds at once. ``share``: processor seconds a second.
@@ -57,8 +56,7 @@ ALL = Bounds(pieces=16, burst=20.0, share=0.5)
 UNBOUNDED = Bounds(pieces=1_000_000, burst=1e9, share=1.0)
 
 
-@dataclass(slots=True)
-class _Account:
+class _Account(Struct):
     """The work of one caller, of one site, or of all; ``most`` pieces of it run at a time.
 
     ``used``: processor seconds, less what has grown back since. ``pieces``: run or wait.
@@ -98,8 +96,7 @@ class _Account:
         self.at = now
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """``accounts``: its caller's and its site's. ``elsewhere``: the same work in a second process, if there is one."""
 
     accounts: tuple[_Account, ...]

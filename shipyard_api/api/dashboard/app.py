@@ -2,11 +2,12 @@
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
 from importlib.resources.abc import Traversable
+
+from msgspec import Struct
 
 from shipyard_api.api.http.compression import accepts_gzip
 from shipyard_api.api.http.limits import Application, Receive, Scope, Send
@@ -38,8 +39,7 @@ _ALWAYS: tuple[tuple[bytes, bytes], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     content: bytes
     packed: bytes
     type: bytes

@@ -1,15 +1,14 @@
 """Answers of what will go away say since when it is deprecated and when it ends (RFC 9745, RFC 8594)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 
 import falcon
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Deprecated:
+class Deprecated(Struct, frozen=True):
     """``since``: the day of the release that announced it. ``sunset``: the day from which it may be gone."""
 
     since: date

@@ -4,10 +4,10 @@ A dialect registers as an entry point of the group ``shipyard.dialects``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import falcon.asgi
+from msgspec import Struct
 
 from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Authentication, Guarded
@@ -38,8 +38,7 @@ App = falcon.asgi.App[Any, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Guards:
+class Guards(Struct, frozen=True):
     """What every dialect is protected by."""
 
     identities: Identities
@@ -47,8 +46,7 @@ class Guards:
     limit_writes: LimitWrites
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UseCases:
+class UseCases(Struct, frozen=True, kw_only=True):
     """What the resources of every dialect work with. The two limits are the largest bodies accepted, in bytes.
 
     ``tokens``: who a token belongs to; None if requests need none.
@@ -71,8 +69,7 @@ class UseCases:
     json_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """``routes``: addresses to resources. ``install_errors`` makes every failure an answer in the dialect's form.
 
     ``prefixes``: the beginnings of its addresses, as of ``Mount``. ``middleware`` runs after the request has its id and

@@ -5,19 +5,18 @@ Clients of the dialects know other forms and do not name it, so they get these.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 import falcon
 import falcon.asgi
 from falcon import parse_header
+from msgspec import Struct, field
 
 TYPE = "application/problem+json"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """An error in words; ``further``: the members that only its dialect has. Without a title it is that of its code."""
 
     title: str | None

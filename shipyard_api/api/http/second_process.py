@@ -15,11 +15,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import falcon
 import falcon.asgi
+from msgspec import Struct
 
 from shipyard_api.api.http.limits import MOUNTED, Application, Message
 from shipyard_api.child_processes import die_with_parent
@@ -41,8 +41,7 @@ class SecondProcessLost(Exception):
     """The process ended, or was ended, before it answered: it took too long, or its caller has left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A request as ASGI describes it, with its whole body. Its headers authenticate the caller once more."""
 
     method: str
@@ -62,8 +61,7 @@ class Asked:
         return cls(req.method, path, req.scope["query_string"], encoded, body)
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """An answer, and the processor seconds that it took."""
 
     status: int

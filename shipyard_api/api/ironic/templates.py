@@ -1,13 +1,13 @@
 """Deploy templates: ``/v1/deploy_templates`` as Ironic serves them, ``/v1/deploy-templates`` as seed 003 has them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import falcon
 import falcon.asgi
+from msgspec import Struct
 
 from shipyard_api.api.http import entity_tags
 from shipyard_api.api.http.authentication import Policy
@@ -35,8 +35,7 @@ _LIST_PARAMETERS = ("limit", "marker", "sort_key", "sort_dir", "fields", "detail
 _MEMBERS = ("name", "steps", "extra", "uuid")
 
 
-@dataclass(frozen=True, slots=True)
-class Face:
+class Face(Struct, frozen=True):
     """One of the two addresses. ``listed``: the key of a list. ``fields``: of its entries by default."""
 
     path: str

@@ -1,9 +1,9 @@
 """Microversions: which version of the API a request asks for, and which there are (contract, 3)."""
 
 import re
-from dataclasses import dataclass
 
 import falcon
+from msgspec import Struct
 
 from shipyard_api.api.ironic.faults import NotServed
 
@@ -20,8 +20,7 @@ _WRITTEN = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 _RANGE = {f"{HEADER[:-7]}Minimum-Version": f"1.{OLDEST}", f"{HEADER[:-7]}Maximum-Version": f"1.{NEWEST}"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The version of a request: N of 1.N."""
 
     minor: int

@@ -4,8 +4,9 @@ A node without a value of a feature counts for no value of it, and neither for n
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HARDWARE_PROFILE, lineage, profiles
 from shipyard_api.domain.documents.rendering import Rendering
@@ -18,8 +19,7 @@ Value = str | frozenset[str]
 Column = Sequence[Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(Struct, frozen=True):
     """How a sentence names a value: "11 of the 12 that failed **hang on switch sw3**; 2 of 180 others **do**"."""
 
     has: str
@@ -54,8 +54,7 @@ POWER_LABELS = frozenset({"power_domain", "power-domain", "powerdomain", "pdu"})
 """Labels whose value names the power domain of a node."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Struct, frozen=True):
     """The features of nodes: a column each, in the order of ``names``."""
 
     names: Sequence[NodeName]

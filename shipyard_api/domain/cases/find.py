@@ -5,11 +5,11 @@ The best cause is named first; what it explains is taken away, and the rest is l
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from itertools import compress, filterfalse
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from shipyard_api.domain.cases.case import WORDS, Case, CaseKind, Tie, clock
@@ -53,8 +53,7 @@ class Seen(Enum):
 _COUNTED = frozenset((Seen.AFFECTED, Seen.SPARED))
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFact:
+class NodeFact(Struct, frozen=True):
     """What is known of a node: its reason, since when, and when it was sent."""
 
     seen: Seen
@@ -63,8 +62,7 @@ class NodeFact:
     sent: datetime | None = None
 
 
-@dataclass(slots=True)
-class _Population:
+class _Population(Struct):
     """The nodes that are looked at, by their places in the columns of the features."""
 
     features: Features

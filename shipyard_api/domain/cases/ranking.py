@@ -11,6 +11,8 @@ from itertools import compress
 from math import inf, lgamma, log, log1p
 from operator import itemgetter
 
+from msgspec import Struct
+
 from shipyard_api.domain.cases.features import WORDINGS, Column, Features, Value
 
 CHANCE = 0.01
@@ -102,8 +104,7 @@ Tally = Mapping[str, Counter[str]]
 """How many nodes have each value, by feature."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """How many of the counted, and of the affected nodes have each value; ``""`` counts those that are not known."""
 
     counted: Tally

@@ -6,8 +6,9 @@ an error instead.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import (
@@ -34,8 +35,7 @@ _IMAGE = frozenset(
 _BEFORE_IMAGE = (Interface.RAID, Interface.BIOS)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
+class PlannedStep(Struct, frozen=True):
     """A step that runs on a node; ``template``: which asks for it, None for a default step."""
 
     interface: Interface
@@ -50,8 +50,7 @@ class PlannedStep:
         return StepKey(self.interface, self.step)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSteps:
+class NodeSteps(Struct, frozen=True):
     """The steps of a node in the order in which they run; none if there is an error among the findings."""
 
     steps: tuple[PlannedStep, ...]

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.merge import (
     RUNBOOK,
@@ -27,8 +29,7 @@ RequestedSteps = Mapping[NodeName, tuple[TemplateStep, ...]]
 """The steps that the templates of each node ask for, those with priority 0 too; others are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedNodes:
+class PlannedNodes(Struct, frozen=True):
     """Nodes with the same deploy steps, in order of name.
 
     ``requested``: the steps that their templates request. ``steps``: what runs, in order; empty if ``findings`` has an
@@ -241,8 +242,7 @@ def shared_steps(requested: RequestedSteps) -> Iterator[tuple[tuple[NodeName, ..
         yield tuple(nodes), requested[nodes[0]]
 
 
-@dataclass(frozen=True, slots=True)
-class StepPlan:
+class StepPlan(Struct, frozen=True):
     """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them.
 
     ``deployed``: the nodes that the provisioner shows as deployed, None if it was not asked. A deployment of the site

@@ -1,13 +1,13 @@
 """The deploy steps that a provisioner runs on a node, by default or for a template (contract: Ironic templates, 14)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.deploy_steps.templates import HIGHEST_PRIORITY, Interface, StepKey
 
 
-@dataclass(frozen=True, slots=True)
-class SupportedStep:
+class SupportedStep(Struct, frozen=True):
     """A step of the provisioner. ``priority``: of a deployment that no template changes; 0: it runs only if asked for.
 
     ``arguments``: each name, and whether the step needs it. A ``core`` step can be disabled and not moved; one that is
@@ -29,8 +29,7 @@ class SupportedStep:
         return StepKey(self.interface, self.step)
 
 
-@dataclass(frozen=True, slots=True)
-class SupportedSteps:
+class SupportedSteps(Struct, frozen=True):
     """The steps of a node in the provisioner's order.
 
     ``repeats``: whether a step can run more than once (seed 003, Deploy Templates); Ironic's cannot. ``disallowed``:

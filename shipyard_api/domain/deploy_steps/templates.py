@@ -1,9 +1,10 @@
 """Deploy templates and their steps (seed 003, Deploy Templates; contract: Ironic deploy templates, 6)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from shipyard_api.domain.deploy_steps.traits import TraitName, in_words
 from shipyard_api.domain.findings import Finding, error
@@ -33,8 +34,7 @@ class StepKey(NamedTuple):
         return f"{self.interface.value}.{self.step}"
 
 
-@dataclass(frozen=True, slots=True)
-class DeployStep:
+class DeployStep(Struct, frozen=True):
     """A step as a template asks for it. Steps with a higher ``priority`` run first; one with 0 does not run."""
 
     interface: Interface
@@ -69,16 +69,14 @@ class TemplateStep(NamedTuple):
         return cls(TraitName(stored["template"]), step)
 
 
-@dataclass(frozen=True, slots=True)
-class DeployTemplate:
+class DeployTemplate(Struct, frozen=True):
     """The steps that a trait asks for, as they are written. No two templates have one name."""
 
     name: TraitName
     steps: tuple[DeployStep, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Runbook:
+class Runbook(Struct, frozen=True):
     """Steps that the provisioner keeps, in their order: the first has the highest priority.
 
     ``unsuitable``: the nodes asked about that have none of its traits. ``masked``: the steps of which the provisioner

@@ -3,9 +3,10 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import NewType
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents import Rendering
 from shipyard_api.domain.findings import Finding, error, warning
@@ -23,8 +24,7 @@ _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTraits:
+class NodeTraits(Struct, frozen=True):
     """``has``: the traits an operator gave the node. ``requested``: those that its deployment asks for."""
 
     has: frozenset[TraitName] = frozenset()

@@ -6,8 +6,9 @@ state gives the later one. Programs read changes, people read a unified diff.
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents.document import Change, Collection, Document
 from shipyard_api.domain.documents.paths import pointer
@@ -15,8 +16,7 @@ from shipyard_api.domain.documents.paths import pointer
 Place = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueChange:
+class ValueChange(Struct, frozen=True):
     """One difference inside a document. ``kind``: DeepDiff's name for it. ``old`` or ``new`` is None where absent."""
 
     kind: str
@@ -30,8 +30,7 @@ class ValueChange:
         return pointer(self.place)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentChange:
+class DocumentChange(Struct, frozen=True):
     """The change of one document of a collection between two states."""
 
     collection: Collection

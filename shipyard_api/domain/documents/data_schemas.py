@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents.document import TEXT_KINDS, Document
 from shipyard_api.domain.documents.substitution import substitutions_of
@@ -12,8 +14,7 @@ from shipyard_api.domain.findings import Finding, error
 _FAULTS_PER_DOCUMENT = 100
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaFault:
+class SchemaFault(Struct, frozen=True):
     """Where a value breaks a JSON schema: ``path`` in the value and ``rule`` in the schema, both JSON pointers.
 
     ``message`` may quote the value unless ``quotes`` is false.

@@ -6,9 +6,10 @@ place, because documents share them.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NewType
+
+from msgspec import Struct
 
 from shipyard_api.domain.findings import DocumentRef
 
@@ -49,15 +50,18 @@ COLLECTION_LIMIT = 36
 NAME_LIMIT = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One document: ``metadata`` with its defaults filled in and ``data`` as written."""
 
     schema: str
     name: str
     layer: str
     metadata: Mapping[str, Any]
-    data: Any = field(repr=False)
+    data: Any
+
+    def __repr__(self) -> str:
+        """Return which document it is; its data may be secret."""
+        return f"Document({self.ref})"
 
     @property
     def identity(self) -> Identity:
@@ -109,8 +113,7 @@ class Document:
         return self.metadata.get("replacement") is True
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(Struct, frozen=True):
     """A document of a revision, with its collection and the revision in which it last changed."""
 
     document: Document

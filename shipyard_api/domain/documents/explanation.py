@@ -4,9 +4,11 @@ Nothing of this runs while a design is rendered; a replay applies the same actio
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents.document import Document, Key, StoredDocument, layering_of
 from shipyard_api.domain.documents.draft import Draft
@@ -32,8 +34,7 @@ class StepKind(Enum):
     SUBSTITUTION = "substitution"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedStep:
+class ExplainedStep(Struct, frozen=True):
     """A step: ``pointer`` is where the document asks for it, ``value`` the value afterwards; MISSING if it was deleted.
 
     ``detail``: the action's method and path, or the pattern of a substitution. ``source``: the number of the value that
@@ -47,8 +48,7 @@ class ExplainedStep:
     source: int | None = None
 
 
-@dataclass(slots=True)
-class ExplainedValue:
+class ExplainedValue(Struct):
     """A value at a place of a document, and its steps in order. ``secret``: no value of it may be shown."""
 
     stored: StoredDocument

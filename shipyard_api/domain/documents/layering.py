@@ -3,8 +3,9 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.documents.document import LAYERING_POLICY, Document, Key, layering_of
 from shipyard_api.domain.documents.draft import Draft
@@ -15,8 +16,7 @@ _SHOWN = 5
 _LAYER, _PARENT = (f"/metadata/layeringDefinition/{key}" for key in ("layer", "parentSelector"))
 
 
-@dataclass(slots=True)
-class Family:
+class Family(Struct):
     """Parents and replacements of documents, by index in the sequence of documents.
 
     ``parents``: child to selected parent. ``replacements``: parent to its replacement. ``broken``: documents with

@@ -7,9 +7,10 @@ the results of both.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 MISSING: Final[Any] = object()
 """The result of reading a path that leads nowhere."""
@@ -23,33 +24,28 @@ class PathError(ValueError):
     """A path cannot be parsed or followed; the text says why, without quoting data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """All elements of a list: ``[*]``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     """All values of a mapping: ``*``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """Some elements of a list: ``[0:2]``."""
 
     start: int | None
     stop: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Struct, frozen=True):
     """Named elements of a list: ``[0,1]``."""
 
     indices: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
+class Below(Struct, frozen=True):
     """The next step at this value or anywhere below it: ``..``."""
 
 
@@ -57,8 +53,7 @@ Step = str | int | Every | Fields | Range | Elements | Below
 """A string is a key of a mapping, a number an element of a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """A parsed path. ``text``: the path as written. No steps: the root."""
 
     text: str

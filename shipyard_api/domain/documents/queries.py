@@ -1,16 +1,16 @@
 """Filter, sort and limit the documents of a design as Deckhand's API does (contract: deckhand A5, A6)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents.document import layering_of
 from shipyard_api.domain.documents.paths import MISSING, PathError, parse_path, read
 from shipyard_api.domain.documents.rendering import RenderedDocument
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """Filters, order and limit. An empty filter matches everything.
 
     ``labels``: key and value as text; a document must have all of them, and one of each other filter. ``sort``: paths

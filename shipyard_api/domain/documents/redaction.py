@@ -1,9 +1,10 @@
 """Redact secret documents: a reader sees that one exists and whether it changed (contract: deckhand B9, "ours")."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents.document import Document, canonical
 from shipyard_api.domain.exact_secrets import HIDDEN, without_secrets

@@ -2,7 +2,9 @@
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents.document import Document, Key, layering_of
 from shipyard_api.domain.documents.layering import Family, find_family, layer_order
@@ -14,8 +16,7 @@ _CYCLE_SHOWN = 12
 _PLACES_SHOWN, _PLACES_LISTED = 8, 200
 
 
-@dataclass(slots=True)
-class Relations:
+class Relations(Struct):
     """Dependencies by index of the document. ``order``: each document after its dependencies, without cycles.
 
     ``sources``: for each substitution of a document the index of its source, None if there is none. ``secret``:

@@ -5,9 +5,12 @@ All findings come at once: an invalid document only stops the documents that dep
 
 import hashlib
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents.data_schemas import Compile, schema_findings
 from shipyard_api.domain.documents.document import (
@@ -33,8 +36,7 @@ def _never() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedDocument:
+class RenderedDocument(Struct, frozen=True):
     """A document of the design. ``secret``: it is encrypted, or it uses data of a document that is (B9)."""
 
     document: Document

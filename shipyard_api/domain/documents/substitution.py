@@ -1,9 +1,10 @@
 """Substitute values from other documents (contract: deckhand B7). No finding quotes a substituted value."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents.document import Document
 from shipyard_api.domain.documents.draft import Draft
@@ -12,8 +13,7 @@ from shipyard_api.domain.documents.patterns import PatternError, replace_all, se
 from shipyard_api.domain.findings import Finding, error
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The source of one substitution."""
 
     schema: str
@@ -80,8 +80,7 @@ def substitute(
     return findings
 
 
-@dataclass(frozen=True, slots=True)
-class _FindingFactory:
+class _FindingFactory(Struct, frozen=True):
     """Makes findings about one substitution."""
 
     document: Document

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.domain.drift.observations import (
     DownNode,
@@ -44,8 +45,7 @@ class Kind(Enum):
     NOT_DEPLOYED = "not-deployed"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A difference of a node. ``since``: when an action left the node as expected."""
 
     node: NodeName

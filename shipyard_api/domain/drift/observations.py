@@ -1,9 +1,10 @@
 """What peers show of nodes: now, and when an action had left them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -23,8 +24,7 @@ class MachineState(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedMachine:
+class ObservedMachine(Struct, frozen=True):
     """A machine as the provisioner shows it. ``status``: its own label; ``power``: on, off or unknown.
 
     ``machine``: what stays when it is renamed; ``installed``: what changes when it is installed again. Empty: the
@@ -39,8 +39,7 @@ class ObservedMachine:
     installed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedMember:
+class ObservedMember(Struct, frozen=True):
     """A node in the cluster: whether it is ready, and if not, the cluster's reason. ``joined``: the cluster has it.
 
     ``uid``: of its Node object; ``machine``: the id of its installed system; ``labels``: all of them, but only those of
@@ -56,8 +55,7 @@ class ObservedMember:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class MachineObservation:
+class MachineObservation(Struct, frozen=True):
     """A node as the peers showed it when its action had ended. ``member``: None if the cluster did not have it."""
 
     machine: str = ""
@@ -65,8 +63,7 @@ class MachineObservation:
     member: ObservedMember | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LeftNode:
+class LeftNode(Struct, frozen=True):
     """A node that an action left deployed, and when. ``observation``: None if no peer could be asked since.
 
     ``in_cluster``: whether the cluster may be compared. It may not after a later teardown of the node.
@@ -79,8 +76,7 @@ class LeftNode:
     in_cluster: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DownNode:
+class DownNode(Struct, frozen=True):
     """A node of which the newest action that had it has ended and did not leave it deployed.
 
     ``torn_down``: that action began its teardown; ``removed``: it took the node down for good. ``in_place``: it was a
@@ -102,8 +98,7 @@ class DownNode:
         return not self.in_place and (self.torn_down or self.status is NodeStatus.FAILURE)
 
 
-@dataclass(frozen=True, slots=True)
-class TakenDownNode:
+class TakenDownNode(Struct, frozen=True):
     """A node whose teardown began in an action, its newest, which has ended and did not bring it back."""
 
     name: NodeName

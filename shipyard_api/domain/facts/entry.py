@@ -1,14 +1,14 @@
 """Journal entries: facts with what the journal knows about each."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import JournalFact
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
+class JournalEntry(Struct, frozen=True):
     """One fact about an action: which step recorded it, in which turn, when, and on which worker.
 
     ``id`` grows in the order in which entries are written; those of other actions may be committed out of order.

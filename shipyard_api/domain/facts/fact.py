@@ -1,6 +1,5 @@
 """The shape of a fact, and the value for a journal line that this release cannot read."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -34,8 +33,7 @@ class Fact(Struct, frozen=True):
         return convert(stored, cls)
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownFact:
+class UnknownFact(Struct, frozen=True):
     """A journal line of another release, which has a kind, a version or a form that this one does not know.
 
     ``stored`` is any JSON value. Such a line is shown as it is stored, and never written.

@@ -2,23 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.hardware.expected import Cable, Expectations
 from shipyard_api.domain.hardware.seen import Neighbour, SeenHardware
 from shipyard_api.domain.nodes import NodeName
 
 
-@dataclass(frozen=True, slots=True)
-class Miswired:
+class Miswired(Struct, frozen=True):
     """The faults of each node, in sentences, and the pairs of nodes whose cables are swapped."""
 
     faults: Mapping[NodeName, tuple[str, ...]]
     pairs: tuple[tuple[NodeName, NodeName, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Wrong:
+class _Wrong(Struct, frozen=True):
     """A card with a cable to a wrong port; ``owner``: the card for which that port is meant, if any."""
 
     node: NodeName

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.hardware.cabling import miswired
 from shipyard_api.domain.hardware.expected import Cpu, Disks, Expectation, Expectations, Memory, Nics
@@ -24,8 +25,7 @@ _Part = TypeVar("_Part", Disk, Nic)
 _NAMESPACE = re.compile(r"(nvme\d+)n\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """The result: how nodes differ, in sentences; and of what nothing was seen, by node, with the reason.
 
     ``right``: nodes that are as expected as far as they were seen. ``pairs``: nodes whose cables are swapped, each pair
@@ -113,8 +113,7 @@ def _number(what: str, expected: int, seen: int) -> Iterator[str]:
         yield f"{seen} {what}{'' if seen == 1 else 's'} seen, {expected} expected"
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """How parts of a kind are compared. ``fits``: whether a part is one of the expected; ``shown``: in words."""
 
     fits: Callable[..., bool]

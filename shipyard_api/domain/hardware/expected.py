@@ -7,10 +7,10 @@ that profile.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.documents import RenderedDocument, Rendering, find
@@ -121,8 +121,7 @@ ASPECTS = Expectation.__struct_fields__
 """The members of a document, and of a node in it, that expect something."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """What one document expects of one node, or of all nodes with a profile."""
 
     rendered: RenderedDocument

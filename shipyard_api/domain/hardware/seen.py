@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 
@@ -78,8 +78,7 @@ class SeenHardware(msgspec.Struct, frozen=True):
     firmware: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NotSeen:
+class NotSeen(Struct, frozen=True):
     """A server of which the provisioner has seen nothing, and why."""
 
     why: str

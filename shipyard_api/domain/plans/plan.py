@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Any, NewType, Self
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.documents import canonical
 from shipyard_api.domain.error_kinds import some
@@ -113,8 +115,7 @@ def same_name(one: str, other: str) -> bool:
     return one.strip().casefold() == other.strip().casefold()
 
 
-@dataclass(frozen=True, slots=True)
-class Signature(ByFields):
+class Signature(ByFields, Struct, frozen=True):
     """An approval of a plan. ``key``: unique to the person's token or user, unlike ``by``."""
 
     by: str
@@ -127,8 +128,7 @@ class Signature(ByFields):
         return same_name(user, self.by) or key == self.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPlan:
+class StoredPlan(Struct, frozen=True, kw_only=True):
     """A plan that was stored; nothing of it changes but ``signatures``, the oldest first, and ``action``.
 
     ``request``: the body of the request. ``shown``: the plan as it was answered. ``stored_by``, ``key``: as in

@@ -2,7 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.moves import Move
@@ -11,8 +13,7 @@ from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 
 
-@dataclass(frozen=True, slots=True)
-class Beta:
+class Beta(Struct, frozen=True):
     """A failure probability that is known from ``failed`` failures among ``failed + succeeded`` nodes, or fractions.
 
     Each run draws its own, so a forecast from few nodes is less certain than one from many.
@@ -44,8 +45,7 @@ Failure = float | Beta
 """The failure probability of a node in a phase: a number, or a belief about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseAssumption:
+class PhaseAssumption(Struct, frozen=True):
     """``seconds``: a sample of how long a phase of a group took, in ascending order; not empty.
 
     ``groups``: the samples of the groups that have one of their own.
@@ -87,8 +87,7 @@ class PhaseAssumption:
         return _OVERTIME * self.seconds[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownAssumption:
+class TeardownAssumption(Struct, frozen=True):
     """How long the servers that have a way by ``ways`` take to be taken down before they are prepared.
 
     ``whole``: a sample of how long one took, in seconds; ``alone``: of the part in which no other server leaves.

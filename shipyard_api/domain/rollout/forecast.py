@@ -6,8 +6,9 @@ outcomes to other criteria.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
+
+from msgspec import Struct
 
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -31,8 +32,7 @@ _FEWEST, _MOST = 5, 200
 _FEWEST_PACED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A probability from counting runs, with its 95 % interval (Wilson's score)."""
 
     probability: float
@@ -54,8 +54,7 @@ class Estimate:
         return cls(*[float(outcome)] * 3)
 
 
-@dataclass(frozen=True, slots=True)
-class Seconds:
+class Seconds(Struct, frozen=True):
     """Percentiles of a duration."""
 
     p10: float
@@ -63,16 +62,14 @@ class Seconds:
     p90: float
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseForecast:
+class PhaseForecast(Struct, frozen=True):
     """``starts``, ``seconds``: the medians of when it begins, in seconds from now, and of how long it runs then."""
 
     starts: float
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class GroupForecast:
+class GroupForecast(Struct, frozen=True):
     """``starts``, ``seconds``: the medians of when it begins, in seconds from now, and of how long it runs then.
 
     Both are over the runs in which it begins, and None if it has ended or never begins. ``phases``: those that have yet
@@ -88,8 +85,7 @@ class GroupForecast:
     phases: Mapping[Phase, PhaseForecast]
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """``nodes_lost``: how many nodes of the groups are not deployed in the end, on average."""
 
     runs: int

@@ -7,8 +7,9 @@ rollout.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import GroupStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -20,8 +21,7 @@ from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.domain.strategy.strategy import GroupName
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a rollout has come. Names that are not given have not started.
 
     ``running``: each running move with the seconds that it has run. ``uncounted``: nodes that no criterion counts.
@@ -41,8 +41,7 @@ class Progress:
 NOTHING_DONE = Progress()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRuns:
+class NodeRuns(Struct, frozen=True):
     """The runs in which a node can be prepared, and those in which it can also be deployed."""
 
     prepared: RunSet

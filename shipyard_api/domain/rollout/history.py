@@ -1,7 +1,8 @@
 """What earlier actions of the site say about its phases (product, section 5: measured from this site's history)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.assumptions import PRIOR, Assumptions, PhaseAssumption, TeardownAssumption
@@ -12,8 +13,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 _SHARES = tuple(0.25 + step / 20 for step in range(11))
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseHistory:
+class PhaseHistory(Struct, frozen=True):
     """The outcomes of nodes in a phase, and how long phases of groups took: seconds, in ascending order.
 
     ``groups``: the same seconds, by the name of the group.
@@ -30,8 +30,7 @@ class PhaseHistory:
         return self.failed + self.succeeded
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownHistory:
+class TeardownHistory(Struct, frozen=True):
     """How long servers took to be taken down and destroyed, in seconds and in ascending order.
 
     ``alone``: the part of each in which no other server left, of those that left beside others.

@@ -1,9 +1,10 @@
 """The moves of a rollout, and their outcomes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -19,8 +20,7 @@ REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
 """The status that they have when the phase has succeeded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """Nodes to send into a phase for a group, in order of name. An empty one needs no provisioner.
 
     ``batch`` counts the moves of one phase of one group from 1; there are more only where a mode bounds or streams.
@@ -37,8 +37,7 @@ class Move:
         return same and (self.nodes == other.nodes or (bool(self.nodes) and set(self.nodes) <= set(other.nodes)))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a move ended: the nodes that succeeded, and whether it reached its time limit.
 
     Every other node of the move has failed, also at a timeout (product, section 3). ``never_begun``: the provisioner

@@ -2,7 +2,8 @@
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -10,8 +11,7 @@ from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.strategy.strategy import GroupName
 
 
-@dataclass(slots=True)
-class OpenGroup:
+class OpenGroup(Struct):
     """A group that has begun and not ended.
 
     ``to_prepare`` (in order of name) and ``to_deploy`` are the nodes that it could send now. The numbers count members

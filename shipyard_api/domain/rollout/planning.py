@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -36,8 +37,7 @@ class _Middle:
         return alpha / (alpha + beta)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedWave:
+class PlannedWave(Struct, frozen=True):
     """A wave of a group; nodes in order of name. ``starts``: when its first node begins, None if none does."""
 
     name: str
@@ -45,8 +45,7 @@ class PlannedWave:
     starts: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedGroup:
+class PlannedGroup(Struct, frozen=True):
     """A group as it would run; nodes in order of name.
 
     ``order`` counts from 1; None for a group that never begins. ``sends``: the members that it submits to the

@@ -2,8 +2,10 @@
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
@@ -21,8 +23,7 @@ from shipyard_api.domain.rollout.run_sets import Dice
 from shipyard_api.domain.strategy.strategy import GroupName
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Rehearsal(Struct, frozen=True):
     """A run in virtual time, in seconds from now. ``begins``: in that order; groups that had begun before are absent.
 
     ``ends``: groups that run. Groups that fail by dependency are in neither. ``phases``: begin and end of those

@@ -1,6 +1,7 @@
 """Find the criterion whose relaxation helps an action most."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.rollout.group_runs import GroupRuns
 from shipyard_api.domain.rollout.membership import Membership
@@ -15,8 +16,7 @@ _LOOKS = 1_000_000
 _FEWEST = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Relaxation:
+class Relaxation(Struct, frozen=True):
     """A criterion of a group, as it is and as it could be, and the chance that the action succeeds then."""
 
     group: GroupName

@@ -12,11 +12,12 @@ members, as ever, and between two parts: it fails then if it cannot meet them an
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded

@@ -5,8 +5,9 @@ the n-th binary digit of every run's number.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 RunSet = int
 """A set of runs; bit ``n`` is set if it contains run ``n``."""
@@ -28,8 +29,7 @@ class Dice(Protocol):
         """Return a number with the beta distribution."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
+class Chance(Struct, frozen=True):
     """The chance of an event in each run, as the binary digits of 2^24 times the chance, least significant first.
 
     ``always``: the runs in which the event is certain, which these digits cannot write.

@@ -5,9 +5,10 @@ running server passes before it is prepared belongs to the first stage, what a d
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
@@ -102,8 +103,7 @@ _SECOND: Mapping[Way, tuple[WayPhase, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ways(ByFields):
+class Ways(ByFields, Struct, frozen=True):
     """The running servers that an action interrupts; all other nodes have the way of its kind.
 
     ``reinstalled``: those that are taken down before they are prepared; ``serviced``: those that run steps as they are;

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from shipyard_api.domain.documents.document import Document
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HARDWARE_PROFILE, lineage, profiles
 from shipyard_api.domain.documents.rendering import RenderedDocument, Rendering
@@ -48,8 +50,7 @@ _SINGLE = frozenset({"host_profile", "hardware_profile", "addressing", "metadata
 _SINGLE_METADATA = frozenset({"boot_mac", "owner_data", "tags", "rack"})
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value, where it comes from, and whether it is shown as a fingerprint."""
 
     data: Any
@@ -83,8 +84,7 @@ OF_DOCUMENTS = tuple(aspect for aspect in Aspect if aspect not in (Aspect.STEPS,
 """The aspects that follow from the documents alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Struct, frozen=True):
     """What the document of a node says of this node alone: its addresses, by network, and its MAC.
 
     ``alone``: the document says nothing else that is no matter of its machine or of its profile.

@@ -4,7 +4,8 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, shared_steps
@@ -39,8 +40,7 @@ _NOTHING = frozenset[str]()
 _NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What a node was given, by which action; an adopted node by none.
 
     ``aspects``: records of earlier releases lack those of the documents. ``revisions``: of the aspects that came later

@@ -1,8 +1,9 @@
 """What a difference asks for, one class a node: plans, actions, reports and remedies ask here (product, section 14)."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.given import STEPS, Aspects, Given, differing
@@ -55,8 +56,7 @@ class OnChange(Enum):
 _WORDLESS = frozenset({Aspect.LABELS.value, Aspect.PLACEMENT.value})
 
 
-@dataclass(frozen=True, slots=True)
-class NodeImpact:
+class NodeImpact(Struct, frozen=True):
     """The class of a node, and the aspects that differ, in order of name."""
 
     impact: Impact

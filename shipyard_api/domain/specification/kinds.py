@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.deploy_steps import traits as traits
 from shipyard_api.domain.documents.document import TEXT_KINDS
@@ -46,8 +47,7 @@ class Reach(Enum):
     ACTIONS = "none: it says how actions work, and they read it each time"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """The aspects of the fields of a kind. ``fields``: by dotted path; None for what no server holds.
 
     ``rest``: the aspect of all other fields.

@@ -1,7 +1,8 @@
 """Success criteria of a group's phase (seed 000, Success Criteria)."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Criterion(Enum):
@@ -12,8 +13,7 @@ class Criterion(Enum):
     MAXIMUM_FAILED = "maximum_failed_nodes"
 
 
-@dataclass(frozen=True, slots=True)
-class SuccessCriteria:
+class SuccessCriteria(Struct, frozen=True):
     """Thresholds of a group; None where not given. Without any threshold a group always succeeds."""
 
     percent_successful_nodes: int | None = None
@@ -21,8 +21,7 @@ class SuccessCriteria:
     maximum_failed_nodes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(Struct, frozen=True):
     """One missed criterion. ``needed`` and ``actual`` are a percentage or a number of nodes, as in the criterion.
 
     An ``actual`` percentage is rounded down, so that it never reads as if the criterion were met.

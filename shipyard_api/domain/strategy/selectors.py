@@ -5,16 +5,16 @@ missing or empty criterion is ignored. No selectors, or any selector without cri
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 
 Label = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """An intersection of criteria; each criterion is a set of alternatives, empty when it is not given."""
 
     node_names: frozenset[NodeName] = frozenset()

@@ -1,10 +1,11 @@
 """The deployment strategy: groups of nodes, their dependencies and success criteria (seed 000)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from heapq import nsmallest
 from typing import Any, NewType
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.findings import Finding, error, hidden_character, info, warning
@@ -28,8 +29,7 @@ _NAME_LIMIT = 128
 _SHARED_SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class DeploymentGroup:
+class DeploymentGroup(Struct, frozen=True):
     """One entry of the strategy. ``accept``: ids of the tasks that a deployed node must pass before it counts."""
 
     name: GroupName
@@ -40,8 +40,7 @@ class DeploymentGroup:
     accept: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(Struct, frozen=True):
     """Groups in the order of the document; names are unique, every ``depends_on`` exists and there is no cycle."""
 
     groups: tuple[DeploymentGroup, ...]

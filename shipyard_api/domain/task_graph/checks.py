@@ -1,9 +1,11 @@
 """Check a task document beyond its JSON schema (contract: fuel-task-graph, 3.2)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.findings import Finding, error, hidden_character, warning
@@ -49,8 +51,7 @@ _KINDS = {kind.value: kind for kind in Kind}
 _DESTINATIONS = {Kind.UPLOAD_FILE: "path", Kind.RSYNC: "dst", Kind.SYNC: "dst"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """A well-formed entry of the document; the schema reports the others."""
 
     position: int
@@ -61,8 +62,7 @@ class _Entry:
         return pointer([self.position, *steps])
 
 
-@dataclass(frozen=True, slots=True)
-class _Reference:
+class _Reference(Struct, frozen=True):
     """A name in a list of ids: its possible meanings, and its place."""
 
     entry: _Entry
@@ -71,8 +71,7 @@ class _Reference:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
+class _Name(Struct, frozen=True):
     """A name that may be an expression, and its place."""
 
     name: str

@@ -7,9 +7,11 @@ task is shell text.
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
@@ -37,8 +39,7 @@ _DIGESTS = "digests"
 _MODE = re.compile(r"0?[0-7]{3,4}")
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
+class RemoteFile(Struct, frozen=True):
     """A file that is written, whole or not at all, before the command runs; ``path`` is absolute.
 
     ``directory_mode``: of directories that do not exist yet. Existing directories keep theirs.
@@ -50,8 +51,7 @@ class RemoteFile:
     directory_mode: int = 0o755
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedFile:
+class CopiedFile(Struct, frozen=True):
     """A file like ``RemoteFile``, whose content is read beside Shipyard when the task starts.
 
     ``source``: in the configured directory, relative to it or absolute. ``digest``: the SHA-256 that its content must
@@ -65,16 +65,14 @@ class CopiedFile:
     digest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFiles:
+class NodeFiles(Struct, frozen=True):
     """The facts of a node in two forms. The node keeps them beside its tasks, whose environment names both paths."""
 
     as_json: bytes
     as_yaml: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteTask:
+class RemoteTask(Struct, frozen=True):
     """What runs on each node of a call.
 
     ``command``: for the POSIX shell; None if there is nothing but files to write. ``succeeds_with``: exit codes that
@@ -222,8 +220,7 @@ def _does(task: RemoteTask) -> Iterator[str]:
         yield task.command
 
 
-@dataclass(frozen=True, slots=True)
-class _Parameters:
+class _Parameters(Struct, frozen=True):
     values: Mapping[str, Any]
 
     def number(self, name: str, default: int, most: int, least: int = 0) -> int:

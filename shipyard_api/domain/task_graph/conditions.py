@@ -7,8 +7,9 @@ Python: a condition becomes a small tree of these operators, and its size and de
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 LONGEST = 4096  # characters
 DEEPEST = 32  # parentheses and "not"
@@ -42,8 +43,7 @@ class UnknownPath(ConditionError):
     """A condition reads a value of a model that is not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What conditions may ask for.
 
     ``models``: the settings and the cluster as JSON, by model name. ``run_roles`` and ``cluster_roles``: roles of the
@@ -57,15 +57,13 @@ class Facts:
     nodes_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A number, string, true, false or null."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """A value of a model."""
 
     model: str
@@ -75,23 +73,20 @@ class Path:
         return f"{self.model}:{'.'.join(self.steps)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A name of the interface ``api``, with the role it asks for."""
 
     name: str
     role: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """True if the operand is not."""
 
     operand: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Struct, frozen=True):
     """An operator with two operands."""
 
     operator: str
@@ -138,8 +133,7 @@ def has_value(path: Path, facts: Facts) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     kind: str
     text: str
     position: int

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.task_graph.graph import TaskGraph
@@ -18,8 +19,7 @@ _STYLES = {
 _TASK = "color=yellowgreen, style=filled"
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """The content of a drawing.
 
     ``tasks``: the others are drawn as skipped; None for all. ``parents_for``: only this id and its direct predecessors.
@@ -46,7 +46,7 @@ def check_drawing(graph: TaskGraph, drawing: Drawing) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def dot(graph: TaskGraph, drawing: Drawing = Drawing()) -> str:
+def dot(graph: TaskGraph, drawing: Drawing = Drawing()) -> str:  # noqa: B008  # immutable
     """Return the graph in the DOT language, always the same text for the same graph."""
     drawn = set(graph.tasks)
     if drawing.parents_for is not None:

@@ -7,8 +7,10 @@ case.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.flow import Flow, Judge, Point
@@ -46,8 +48,7 @@ MOST_NODES = 50
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """How many nodes of a group may fail; ``most`` None: not stated, so that nothing is stopped."""
 
     group: TaskId
@@ -60,8 +61,7 @@ class Limit:
         return not wrong or (wrong <= (self.most or 0) and wrong < len(self.nodes))
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What the failure of a node means, and how many nodes run tasks at the same time.
 
     ``limits``: of groups. ``strict``: tasks of no group, whose failure ends the run. ``ignored``: tasks with
@@ -98,16 +98,14 @@ class Rules:
         return bool(stated) and all(limit.tolerates(failed) for limit in stated)
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """Nodes of a cell, as bits, that run its task as one piece of work."""
 
     cell: int
     nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """One task on up to ``MOST_NODES`` nodes. ``goes_on``: the piece that began the task, which they were part of."""
 
     id: str
@@ -116,8 +114,7 @@ class Piece:
     goes_on: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a piece ended. ``failed``: nodes and why. ``rest``: nodes that have not ended; each part becomes a piece."""
 
     piece: str
@@ -151,8 +148,7 @@ def kept(flow: Flow, succeeded: Collection[tuple[NodeName, TaskId]]) -> Mapping[
     return {index: bits for index, bits in finished.items() if bits}
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """A run of a plan. ``done``: the nodes that have done each cell, as bits. ``open``: pieces under way.
 
     ``failed``: why each failed node failed. ``stopped``: why nothing begins any more. ``pieces``: how many there were.

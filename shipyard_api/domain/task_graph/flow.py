@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from msgspec import Struct
+
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 
@@ -27,8 +29,7 @@ class Judge(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A task on the nodes of a class, after cells of the same class and after points."""
 
     task: TaskId
@@ -37,8 +38,7 @@ class Cell:
     points: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """Cells that others wait for as a whole; ``before``: points that must have ended, too. ``name``: for messages."""
 
     name: TaskId
@@ -47,8 +47,7 @@ class Point:
     before: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Cells that at most ``most`` nodes may be in at the same time, in the order of the nodes."""
 
     cells: tuple[int, ...]

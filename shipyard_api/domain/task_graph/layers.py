@@ -1,9 +1,11 @@
 """Releases and clusters: what each declares, and what holds for a cluster (seeds 001 and 002; contract, 2.3 and 5)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NewType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.task_graph.tasks import WANTED_BY, Domain, names_of
@@ -28,8 +30,7 @@ class OwnerKind(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """A release or a cluster."""
 
     kind: OwnerKind
@@ -39,8 +40,7 @@ class Owner:
         return f"{self.kind.word} {self.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """A role or a tag. ``meta``: its properties as JSON. ``predefined``: declared in the metadata of a release."""
 
     meta: JsonObject = field(default_factory=dict)
@@ -63,8 +63,7 @@ class Label:
         return names_of(self.meta.get("tasks"))
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """The declarations of one owner. ``tasks``: entries of the document as written."""
 
     tasks: tuple[JsonObject, ...] = ()
@@ -114,8 +113,7 @@ def merge_tasks(below: Iterable[JsonObject], above: Iterable[JsonObject]) -> tup
     return tuple(merged.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """A named, versioned set of tasks, roles and tags."""
 
     id: ReleaseId
@@ -130,8 +128,7 @@ class Release:
         return Owner(OwnerKind.RELEASE, self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """A site on a release. ``settings``: what conditions of tasks read as ``settings:``."""
 
     id: ClusterId

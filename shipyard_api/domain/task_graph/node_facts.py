@@ -5,9 +5,11 @@ The files hold no secrets: of the settings only those that conditions read, with
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.exact_secrets import without_secrets
 from shipyard_api.domain.findings import Finding, error

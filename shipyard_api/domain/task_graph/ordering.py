@@ -5,7 +5,8 @@ class are alike; therefore this graph has a cycle exactly if the graph over sing
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.task_graph.graph import stage_name
 from shipyard_api.domain.task_graph.placement import Link, Placement, Unit
@@ -15,8 +16,7 @@ JOIN = TaskId("")
 """The task of a unit that only collects edges."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ordering:
+class Ordering(Struct, frozen=True):
     """``before``: the units that each unit waits for. ``waiting_for_itself``: tasks on several nodes that do.
 
     ``after_pre``: the units that wait for the stage pre_deployment of the seed; ``post``: the units of the stage

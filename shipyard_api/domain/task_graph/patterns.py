@@ -6,8 +6,9 @@ expressions are compiled to a state machine that reads each character once. The 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 LONGEST_PATTERN = 256
 _DEEPEST = 20
@@ -25,8 +26,7 @@ class PatternError(ValueError):
     """The expression cannot be used; the text says why."""
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """A state of the machine: ``test`` consumes a character, ``at`` needs a position, neither is a free move."""
 
     test: Test | None = None
@@ -34,8 +34,7 @@ class _State:
     following: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A compiled expression; state 0 accepts."""
 
     states: tuple[_State, ...]

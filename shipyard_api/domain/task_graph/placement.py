@@ -1,7 +1,8 @@
 """Where each task of a run is placed: in its groups, or by itself (contract: fuel-task-graph, 2 and 3.3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.graph import References, TaskGraph
@@ -12,8 +13,7 @@ Unit = tuple[TaskId, int | None]
 """A unit of scheduling: a group, a stage or a task on all its nodes (None), or a task on one class of nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A relation, resolved: ``task`` on the nodes of ``classes``; None for the same nodes, or for a stage."""
 
     task: TaskId

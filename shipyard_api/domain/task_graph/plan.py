@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 
+import msgspec
+from msgspec import Struct
+
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
@@ -44,8 +47,7 @@ class SkipReason(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Tasks that run one after another on each of the nodes. ``unit``: the group or task that they belong to."""
 
     unit: TaskId
@@ -53,8 +55,7 @@ class Run:
     tasks: tuple[TaskId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Runs at the same time. A batch begins when the one before it has ended; a node is in one run of a batch.
 
     ``priority``: 100, 200, ... ``wave``: batches of one wave depend on earlier waves only.
@@ -83,16 +84,15 @@ class Plan:
         return tuple(task for batch in self.batches for run in batch.runs if node in run.nodes for task in run.tasks)
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """What a plan depends on besides the graph.
 
     ``nodes``: the nodes of the run, in the order in which they are deployed.
     """
 
     nodes: tuple[ClusterNode, ...]
-    primaries: Primaries = field(default_factory=Primaries)
-    facts: Facts = field(default_factory=Facts)
+    primaries: Primaries = msgspec.field(default_factory=Primaries)
+    facts: Facts = msgspec.field(default_factory=Facts)
 
 
 def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tuple[Plan | None, tuple[Finding, ...]]:
@@ -229,8 +229,7 @@ def _label(placement: Placement, unit: Unit) -> str:
     return f"{task} on {nodes[0]}" + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """What a unit does on one class of nodes."""
 
     number: int

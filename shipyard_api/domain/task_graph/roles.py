@@ -1,8 +1,9 @@
 """From roles and tags to nodes (seed 002; contract: fuel-task-graph, 2)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.findings import Finding, info, warning
 from shipyard_api.domain.nodes import NodeName
@@ -16,8 +17,7 @@ MASTER = NodeName("master")
 """The pseudo node of tasks with the role ``master``: where Shipyard itself runs. No node has this name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterNode:
+class ClusterNode(Struct, frozen=True):
     """A node of a cluster with the roles and tags that are assigned to it.
 
     ``ready``: it was deployed before. ``leaving``: its removal is requested.
@@ -34,8 +34,7 @@ class ClusterNode:
         return self.roles if domain is Domain.ROLES else self.tags
 
 
-@dataclass(frozen=True, slots=True)
-class Primaries:
+class Primaries(Struct, frozen=True):
     """The primary node of each role and tag that has one."""
 
     roles: Mapping[str, NodeName] = field(default_factory=dict)
@@ -103,8 +102,7 @@ def facts_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeClass:
+class NodeClass(Struct, frozen=True):
     """Nodes that every selector of a graph treats alike, in the order given; ``selected``: bits of the selectors."""
 
     nodes: tuple[NodeName, ...]

@@ -3,8 +3,10 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.exact_secrets import HIDDEN
 from shipyard_api.domain.json_types import JsonObject
@@ -23,8 +25,7 @@ class ValuesError(ValueError):
     """The values cannot be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunValues:
+class RunValues(Struct, frozen=True):
     """``shared``: by name, for all nodes. ``nodes``: those of single nodes, in place of shared ones of the same name.
 
     ``secret``: names whose values are masked.

@@ -1,15 +1,15 @@
 """Choose the tasks of a run: start, end, skip and tasks (seed 001, CLI; contract: fuel-task-graph, 3.6)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.task_graph.graph import TaskGraph, stage_name
 from shipyard_api.domain.task_graph.tasks import Kind, TaskId
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What a run is limited to. ``tasks``: exactly these; None for no limit. Unknown ids in ``skip`` are ignored."""
 
     start: str | None = None

@@ -6,10 +6,11 @@ keep their meaning. Where shells do not agree how they read a place, only values
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 KEY = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 """A ``{NAME}``. ``${NAME}`` is a variable of the shell."""
@@ -97,8 +98,7 @@ def _read(text: str) -> tuple[tuple[_Slot, ...], tuple[_Here, ...]]:
     return slots, tuple(reader.heres)
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """Follows the text as a shell reads it.
 
     ``frames``: what is open, the innermost last: ``(`` with its number of parentheses, a double quote, or ``<<`` for

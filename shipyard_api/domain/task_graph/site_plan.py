@@ -1,10 +1,11 @@
 """Plan a run of the software stage of a site: which of its nodes and tasks, in which order (product, section 7)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.findings import Finding, Level, error, errors
 from shipyard_api.domain.json_types import JsonObject
@@ -23,8 +24,7 @@ from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class SiteRun:
+class SiteRun(Struct, frozen=True):
     """What a run depends on. ``nodes``: all of the cluster. ``status`` and ``models``: of ``roles.facts_of``.
 
     ``written``: the limits of the run, as in the inputs of an action. ``deployed``: the nodes that the action has
@@ -41,8 +41,7 @@ class SiteRun:
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SitePlan:
+class SitePlan(Struct, frozen=True):
     """The plan of a run; ``plan`` is None if there is none, and then ``findings`` have the errors.
 
     ``documents``: the entries of the task graph that run, by id, with their keys filled.

@@ -1,9 +1,10 @@
 """Tasks as the document describes them (seed 001, Graph-based Task API; contract: fuel-task-graph, 1)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NewType
+
+from msgspec import Struct
 
 from shipyard_api.domain.task_graph.conditions import Expression, parse_condition
 
@@ -48,8 +49,7 @@ class Order(Enum):
     PARALLEL = "parallel"
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(Struct, frozen=True):
     """``amount``: how many nodes run at once; None for all of them."""
 
     order: Order = Order.PARALLEL
@@ -65,8 +65,7 @@ class Domain(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """Nodes by their roles or tags: any of the names. A name may be ``/a regular expression/``.
 
     ``every``: all nodes that carry a role or a tag. Without names and ``every``, no node (contract, 2.1).
@@ -87,8 +86,7 @@ class Reach(Enum):
     STAGES = "stages"
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """Tasks on other nodes (contract, 1.2). ``name``: a task id or an expression. ``any_node``: one node is enough."""
 
     name: str
@@ -96,8 +94,7 @@ class Relation:
     any_node: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One entry of the document.
 
     ``role``: nodes by role; None if not given. ``tags``: nodes by tag; it takes precedence over ``role`` and

@@ -1,9 +1,10 @@
 """What a drain does next (contract: promenade, 4.1): evict, wait, delete past a budget if that is wished, or end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, ActionName, is_listed
 from shipyard_api.domain.nodes import NodeName
@@ -30,8 +31,7 @@ class FailureKind(Enum):
     TIMED_OUT = "timed-out"
 
 
-@dataclass(frozen=True, slots=True)
-class Drained:
+class Drained(Struct, frozen=True):
     """Only pods are left that may stay. ``unreachable``: pods whose end no kubelet confirms; each is a warning."""
 
     unreachable: tuple[PlannedPod, ...] = ()
@@ -46,16 +46,14 @@ class Drained:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Draining:
+class Draining(Struct, frozen=True):
     """Evict and delete these pods, each in order, and list again. All other pods that are left are on their way."""
 
     evict: tuple[PlannedPod, ...] = ()
     delete: tuple[PlannedPod, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DrainFailed:
+class DrainFailed(Struct, frozen=True):
     """The drain ends with these pods left; the node stays cordoned."""
 
     kind: FailureKind
@@ -91,8 +89,7 @@ def _reason(planned: PlannedPod) -> str:
     return f"{planned.pod} ({planned.pod.phase.value}, {owner}): {state}"
 
 
-@dataclass(frozen=True, slots=True)
-class LeftCordon:
+class LeftCordon(Struct, frozen=True):
     """The drain of an ended action that cordoned a node, which nothing has uncordoned or deployed since.
 
     That is what Shipyard did; the cluster is not asked. ``labels_cleared``: the node has lost its labels since, so that

@@ -5,9 +5,10 @@ The plan that is shown before a drain and the drain itself use this one function
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.kubelet import Kubelet
@@ -47,8 +48,7 @@ _LOSSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPod:
+class PlannedPod(Struct, frozen=True):
     """A pod with its class. ``budgets``: pods that block the drain. ``why``: one sentence for people."""
 
     pod: Pod
@@ -78,8 +78,7 @@ class PlannedPod:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class DrainPlan:
+class DrainPlan(Struct, frozen=True):
     """The pods of a node, ordered by class, then by the data lost, then by name."""
 
     pods: tuple[PlannedPod, ...]

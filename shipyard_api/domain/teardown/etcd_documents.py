@@ -3,11 +3,15 @@
 The documents about etcd carry private keys, so findings about them quote no value.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import Document, Revision
 from shipyard_api.domain.findings import Finding, error
@@ -48,7 +52,7 @@ class EtcdAccess:
 
         The endpoints of the document may all be on the node that goes.
         """
-        return replace(self, endpoints=tuple(dict.fromkeys((*self.endpoints, *urls))))
+        return dataclasses.replace(self, endpoints=tuple(dict.fromkeys((*self.endpoints, *urls))))
 
 
 def read_etcd_clusters(
@@ -138,15 +142,14 @@ def _unquoted(fault: Finding) -> Finding:
     return replace(fault, message=f"{fault.path or 'the document'}: does not satisfy {fault.diagnostic}")
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
+class Protection(Struct, frozen=True):
     """What protects running things. ``revision``: None without a committed design.
 
     ``clusters``: the managed etcd clusters. ``genesis``: the hosts that are not torn down. ``limits``: of drains, the
     usual ones if the design sets none. ``faults``: errors that hide the clusters or the hosts.
     """
 
-    limits: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    limits: TeardownLimits = TeardownLimits()  # immutable
     revision: Revision | None = None
     clusters: Sequence[EtcdAccess] = ()
     genesis: frozenset[NodeName] = frozenset()

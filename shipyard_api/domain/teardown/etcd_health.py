@@ -1,8 +1,9 @@
 """Whether an etcd cluster works, and whether a teardown may go on after a removal (contract: promenade, 4.4)."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from enum import Enum
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId

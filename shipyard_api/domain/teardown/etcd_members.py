@@ -1,11 +1,13 @@
 """Members of an etcd cluster, and which of them run on a node (contract: promenade, 4.3)."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 from enum import Enum
 from ipaddress import ip_address
 from typing import NewType
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.nodes import NodeName
 
@@ -31,8 +33,7 @@ SICK = frozenset({MemberState.UNHEALTHY, MemberState.DEAD})
 _ANSWERED = frozenset({MemberState.HEALTHY, MemberState.UNHEALTHY})
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdMember:
+class EtcdMember(Struct, frozen=True):
     """One entry of the member list with its state. A member that never started has no name and no client URLs."""
 
     id: MemberId
@@ -59,8 +60,7 @@ class EtcdMember:
         return self.state in _ANSWERED
 
 
-@dataclass(frozen=True, slots=True)
-class Minimum:
+class Minimum(Struct, frozen=True):
     """What a site wants to keep of a cluster (document promenade/EtcdClusters/v1); 0 if it gives none."""
 
     members: int = 0
@@ -70,8 +70,7 @@ class Minimum:
 NO_MINIMUM = Minimum()
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdCluster:
+class EtcdCluster(Struct, frozen=True):
     """One look at a cluster. No members: no endpoint gave a list. ``no_space``: an alarm stops all writes."""
 
     name: str

@@ -1,7 +1,9 @@
 """What must hold before a node is torn down or serviced: etcd keeps a quorum, genesis stays; ``force`` overrides."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.nodes import NodeName
@@ -17,8 +19,7 @@ Addresses = Mapping[NodeName, Sequence[str]]
 """The addresses of each node in Kubernetes; none for a node that it does not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forbidden:
+class Forbidden(Struct, frozen=True):
     """A removal that no waiting allows. ``name``: of its finding; ``advice``: what allows it."""
 
     name: str

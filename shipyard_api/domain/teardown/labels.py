@@ -1,8 +1,9 @@
 """Labels of a node that is torn down (seed 004, Clear Labels; contract: promenade, 4.2 and 4.5)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 DECOMMISSION_KEY = "promenade-decomission"
 DECOMMISSION_VALUE = "enabled"
@@ -44,8 +45,7 @@ class Operator(Enum):
     LESS = "Lt"
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """A condition on a label key. An entry of ``matchLabels`` or ``nodeSelector`` is ``In`` with one value."""
 
     key: str
@@ -82,16 +82,14 @@ def all_hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> 
     return all(requirement.holds(labels) for requirement in requirements)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
+class NodeTerm(Struct, frozen=True):
     """One term of a required node affinity: conditions on the labels, and on the field ``metadata.name``."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFit:
+class NodeFit(Struct, frozen=True):
     """Which nodes the pod template of a DaemonSet wants. ``affinity`` is None where it requires nothing."""
 
     selector: tuple[Requirement, ...] = ()

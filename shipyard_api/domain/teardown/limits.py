@@ -1,8 +1,10 @@
 """Time limits of a teardown's operations, which may change while it runs (seed 004; contract: promenade, 3.2)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.stored import ByFields
@@ -21,8 +23,7 @@ PARAMETERS = (*_FIELDS, ON_BLOCKED)
 """The parameters of actions that set limits, and that ``shipyard set`` changes while an action runs (product, 6)."""
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownLimits(ByFields):
+class TeardownLimits(ByFields, Struct, frozen=True):
     """Whole seconds for each operation; the defaults are the seed's, that of ``shutdown_kubelet`` is ours.
 
     ``drain_grace_period`` is given to every pod instead of its own. ``on_blocked``: what a drain does about pods that

@@ -9,9 +9,11 @@ Operations only run forwards. Three rules protect etcd and the node's pods at ev
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.stored import ByFields
 
@@ -84,8 +86,7 @@ class UnknownNode(Enum):
     NEVER_JOINED = "never_joined"
 
 
-@dataclass(frozen=True, slots=True)
-class Teardown(ByFields):
+class Teardown(ByFields, Struct, frozen=True):
     """How far the teardown of one node is. Immutable; a step stores it as JSON.
 
     ``holds_etcd``: whether the node holds, or may hold, etcd members. ``etcd_removal_began_earlier``: an earlier action

@@ -1,10 +1,11 @@
 """Pods of a node and the budgets that protect them, as values (Kubernetes API; contract: promenade, 4.1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import NewType
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.teardown.labels import (
     DECOMMISSION_KEY,
@@ -34,16 +35,14 @@ _STOPPER = Requirement(DECOMMISSION_KEY, Operator.IN, (DECOMMISSION_VALUE,))
 FINISHED = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class Controller:
+class Controller(Struct, frozen=True):
     """The owner of a pod with ``controller: true``."""
 
     kind: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(Struct, frozen=True):
     """One pod on the node.
 
     ``mirror``: it has the annotation of a static pod. ``local_data``: it has an ``emptyDir`` volume. ``leaves_at``: its
@@ -68,8 +67,7 @@ class Pod:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """A PodDisruptionBudget. ``selector`` is None if it selects nothing.
 
     ``allowed``, ``desired``, ``current``, ``expected``: disruptions that it allows now, pods that must be healthy, that
@@ -107,8 +105,7 @@ class Budget:
         return not pod.ready and (self.spares_unready or self.current >= self.desired > 0)
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonSet:
+class DaemonSet(Struct, frozen=True):
     """A DaemonSet that exists, and the nodes that it wants."""
 
     namespace: str

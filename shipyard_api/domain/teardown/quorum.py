@@ -6,8 +6,9 @@ minimum does not hold for members that are sick themselves: without them the clu
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.teardown.etcd_members import SICK, EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
@@ -34,8 +35,7 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle(ByFields):
+class Obstacle(ByFields, Struct, frozen=True):
     """One condition that a removal misses: the voters that it needs, and the actual number."""
 
     kind: ObstacleKind
@@ -46,8 +46,7 @@ class Obstacle(ByFields):
         return _SENTENCES[self.kind].format(needed=self.needed, actual=self.actual)
 
 
-@dataclass(frozen=True, slots=True)
-class Remove(ByFields):
+class Remove(ByFields, Struct, frozen=True):
     """Remove this member next, then look at the cluster again.
 
     ``transfer_to``: the member to move the leadership to first, None if the member does not lead; a failed transfer is
@@ -59,13 +58,11 @@ class Remove(ByFields):
     waived: tuple[Obstacle, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(Struct, frozen=True):
     """The cluster has no member on the node (any more)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """No member may leave now. Look again until the deadline: another member may be starting.
 
     ``can_be_forced``: no voter would remain but dead ones, so nothing is kept by waiting. An action with ``force``

@@ -1,9 +1,10 @@
 """Actions, their steps and their command audit."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.documents import Revision
@@ -15,8 +16,7 @@ from shipyard_api.domain.plans.plan import PlanId
 from shipyard_api.domain.waiting import WaitingFor
 
 
-@dataclass(frozen=True, slots=True)
-class RequestKey:
+class RequestKey(Struct, frozen=True):
     """An idempotency key, under which a request may be repeated; ``digest`` is the SHA-256 of the request.
 
     ``caller`` is the caller's unique key. A name is not unique: several tokens may share one, and so may users of
@@ -28,8 +28,7 @@ class RequestKey:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NewAction:
+class NewAction(Struct, frozen=True):
     """An action to create; ``steps`` in order. ``facts`` are the first entries of its journal.
 
     ``exclusive``: no other such action may run beside it; with ``nodes``, only none that may work on one of them.
@@ -53,8 +52,7 @@ class NewAction:
     software: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRecord:
+class ActionRecord(Struct, frozen=True):
     """A stored action. ``revision`` is None if it needs no documents and none were committed.
 
     ``waiting_for``: the wait that the latest turn recorded; None before the first turn.
@@ -75,8 +73,7 @@ class ActionRecord:
     waiting_for: WaitingFor | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepRecord:
+class StepRecord(Struct, frozen=True):
     """A stored step; ``detail`` is one sentence about its outcome, set when it has ended."""
 
     action: ActionId
@@ -88,8 +85,7 @@ class StepRecord:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRecord:
+class CommandRecord(Struct, frozen=True):
     """One line of an action's command audit."""
 
     id: str
@@ -99,8 +95,7 @@ class CommandRecord:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedAction:
+class DescribedAction(Struct, frozen=True):
     """An action with its steps, its command audit and entries of its journal, all in order, as of one moment."""
 
     action: ActionRecord
@@ -109,8 +104,7 @@ class DescribedAction:
     entries: Sequence[JournalEntry]
 
 
-@dataclass(frozen=True, slots=True)
-class Successor:
+class Successor(Struct, frozen=True):
     """A site action created after another one, and nodes of that one which it has worked on, in order of name.
 
     Without nodes, it has deployed another revision.
@@ -130,8 +124,7 @@ class RunningSiteAction(NamedTuple):
     nodes: Sequence[NodeName] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ActionFilters:
+class ActionFilters(Struct, frozen=True):
     """The filters of a list of actions, all of which an action must pass. Empty, or None for ``states``: no filter."""
 
     names: Collection[ActionName] = ()

@@ -1,9 +1,10 @@
 """Deploy templates (seed 003, Data model impact)."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import NewType
+
+from msgspec import Struct
 
 from shipyard_api.domain.deploy_steps.templates import DeployTemplate
 from shipyard_api.domain.json_types import JsonObject
@@ -12,8 +13,7 @@ TemplateId = NewType("TemplateId", str)
 """A UUID in lower case, with dashes."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTemplate:
+class StoredTemplate(Struct, frozen=True):
     """A template with the data kept beside it. ``extra``: the operator's own notes.
 
     ``updated_at``: None until it changes. ``version``: number of the change that it is the result of.
@@ -37,8 +37,7 @@ class SortKey(Enum):
     UPDATED_AT = "updated_at"
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Which part of a list, and in which order; ``after``: the last template of the page before."""
 
     limit: int

@@ -1,14 +1,14 @@
 """Deployment groups of actions and their phases, as the store keeps them for readers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeStatus
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseRecord:
+class PhaseRecord(Struct, frozen=True):
     """A started phase of a group; a phase sent in batches has one record a batch. ``nodes``: those that it sent.
 
     ``running_at``: when the provisioner first reported it as running instead of queued.
@@ -26,8 +26,7 @@ class PhaseRecord:
     ended_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRecord:
+class GroupRecord(Struct, frozen=True):
     """A deployment group of an action; ``nodes`` counts its members by status."""
 
     index: int

@@ -1,15 +1,15 @@
 """The journal: what happened to actions, in the order in which it was written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.entry import JournalEntry
 
 
-@dataclass(frozen=True, slots=True)
-class StepRun:
+class StepRun(Struct, frozen=True):
     """The worker that began a step, and the journal entries that end its failed attempts, in order.
 
     A failed attempt has the entries up to and including its own; the latest attempt has those after the last of them.
@@ -19,8 +19,7 @@ class StepRun:
     failed: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ActionEntry:
+class ActionEntry(Struct, frozen=True):
     """A journal entry with its action and the action's name."""
 
     action: ActionId
@@ -35,16 +34,14 @@ class EventFormat(Enum):
     CLOUDEVENTS = "cloudevents"
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """``last``: the highest id of an entry. ``settled``: no entry with this id or a lower one can still appear."""
 
     last: int
     settled: int
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookClaim:
+class WebhookClaim(Struct, frozen=True):
     """``cursor``: the last event that the target took. ``failures``: failed attempts since then."""
 
     cursor: int

@@ -1,20 +1,19 @@
 """Figures of the site for metrics, as the database has them now."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Count:
+
+class Count(Struct, frozen=True):
     """How many there are of a kind. ``labels``: words of a small vocabulary, in the order that ``SiteCounts`` gives."""
 
     labels: tuple[str, ...]
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueueLoad:
+class QueueLoad(Struct, frozen=True):
     """The jobs of a queue in a state. ``oldest``: seconds since the first of them was due; 0 unless they are due.
 
     ``state``: due, scheduled or running.
@@ -26,8 +25,7 @@ class QueueLoad:
     oldest: float
 
 
-@dataclass(frozen=True, slots=True)
-class SiteCounts:
+class SiteCounts(Struct, frozen=True):
     """Labels: ``actions`` name and state; ``groups``, ``nodes`` status; ``phases`` phase and status; ``items`` state.
 
     Groups, phases and nodes are those of the latest site action; ``failed`` are the failed ones of these nodes, and
@@ -52,16 +50,14 @@ class SiteCounts:
     heartbeats: Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class QueueHealth:
+class QueueHealth(Struct, frozen=True):
     """Seconds: ``lag`` since the oldest due job was due, ``heartbeat_age`` since the latest of any worker, or None."""
 
     lag: float
     heartbeat_age: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryState:
+class HistoryState(Struct, frozen=True):
     """The current history of the database: its number, when and by what it was noticed (both empty for the first).
 
     ``reconciling``: actions that ask the peers before they send anything, as their own history may be lost.

@@ -1,9 +1,10 @@
 """Nodes for readers: as actions have them, as peers showed them then, and jobs on them that nobody awaits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.documents import Revision
@@ -18,16 +19,14 @@ from shipyard_api.ports.provisioner import JobId, Work
 from shipyard_api.ports.state.groups import PhaseRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(Struct, frozen=True):
     """Since when a node is late, and how many seconds its phase usually lasts at most."""
 
     since: datetime
     usual: float
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRecord:
+class NodeRecord(Struct, frozen=True):
     """A node of an action; ``group`` submitted it last, ``groups`` contain it. ``late``: None unless it is late.
 
     ``older``: the action left the node alone, and it runs an older specification, or one that is not known.
@@ -55,8 +54,7 @@ class NodeLine(NamedTuple):
     older: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PendingWork:
+class PendingWork(Struct, frozen=True):
     """What an open action has still to do with a node: the phase that it has not ended."""
 
     action: ActionId
@@ -64,8 +62,7 @@ class PendingWork:
     phase: Phase
 
 
-@dataclass(frozen=True, slots=True)
-class LastNodeRecord:
+class LastNodeRecord(Struct, frozen=True):
     """A node in the latest action that worked on it, its active holds, and the cordon that a drain left behind.
 
     Without such an action, it is the latest that contains it. ``pending``: of a held node, what open actions have still
@@ -84,8 +81,7 @@ class LastNodeRecord:
     in_design: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeChange:
+class NodeChange(Struct, frozen=True):
     """A change of a node's status in an action. ``late``: after the action had stopped waiting, so it did not count.
 
     ``phase`` and ``group`` are those of the move that submitted the node; None if none did.
@@ -100,8 +96,7 @@ class NodeChange:
     late: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHistory:
+class NodeHistory(Struct, frozen=True):
     """What one action did with a node: its record, its changes of status, and the phases that submitted it.
 
     Changes are in order of time; phases are in the order of their start.
@@ -116,8 +111,7 @@ class NodeHistory:
     phases: Sequence[PhaseRecord]
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownRecord:
+class TeardownRecord(Struct, frozen=True):
     """The beginning or the end of one operation of a node's teardown. ``name``: of the action that did it."""
 
     action: ActionId
@@ -128,8 +122,7 @@ class TeardownRecord:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Unobserved:
+class Unobserved(Struct, frozen=True):
     """An ended action whose nodes are not observed yet; ``parameters`` as they were stored."""
 
     action: ActionId
@@ -139,8 +132,7 @@ class Unobserved:
     ended_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Straggler:
+class Straggler(Struct, frozen=True):
     """Work that continues although its action no longer waits for it; ``why`` the action stopped waiting."""
 
     action: ActionId

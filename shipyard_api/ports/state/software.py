@@ -1,9 +1,10 @@
 """Releases, clusters, their nodes, and tasks as they went on nodes (seeds 001 and 002)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts.software import TaskStatus
@@ -15,8 +16,7 @@ from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
 from shipyard_api.domain.task_graph.tasks import TaskId
 
 
-@dataclass(frozen=True, slots=True)
-class StoredNode:
+class StoredNode(Struct, frozen=True):
     """A node of a cluster. ``id``: a number that it keeps. ``assigned``: tags that a user gave it, not a role.
 
     ``status``: in the newest action that worked on it; None if none did.
@@ -35,8 +35,7 @@ class StoredNode:
         return ClusterNode(self.name, self.roles, self.tags, ready=self.status is NodeStatus.SUCCESS)
 
 
-@dataclass(frozen=True, slots=True)
-class SoftwareSite:
+class SoftwareSite(Struct, frozen=True):
     """What a run of the software stage depends on, read at once.
 
     ``nodes``: all nodes of the cluster that are in the design, in the order of their ids. ``primaries``: as they are
@@ -62,8 +61,7 @@ class SoftwareSite:
         return self.cluster.layer.tasks_of_run()
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRecord:
+class TaskRecord(Struct, frozen=True):
     """A task on a node in an action. ``marker``: under which the node knows it; the rest as in ``facts.software``."""
 
     action: ActionId
@@ -80,8 +78,7 @@ class TaskRecord:
     tail: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskMatrix:
+class TaskMatrix(Struct, frozen=True):
     """All results of an action: ``tasks`` in the order in which they first began, and for each node, by name, a letter
     for each of them, as ``MATRIX_LETTERS`` has it; NOT_BEGUN where there is no result.
     """

@@ -1,11 +1,11 @@
 """API tokens."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class TokenRecord:
+
+class TokenRecord(Struct, frozen=True):
     """An API token, without its secret, which is not stored."""
 
     id: str

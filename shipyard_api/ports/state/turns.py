@@ -1,8 +1,9 @@
 """What the engine reads of its rows: claims, intents, steps that have not ended, and work items with epochs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.histories import LostHistory
@@ -18,8 +19,7 @@ def stopped_by(user: str) -> str:
     return f"stopped by {user}"
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """An effect that was intended and whose outcome is not recorded.
 
     ``intended_at``: when it was written first. ``attempted_at``: when it was last sent. ``attempts``: how often.
@@ -37,8 +37,7 @@ class Intent:
     touches: tuple[NodeName, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A turn that has begun: the action, the epoch that fences it, and its current step (None: all ended).
 
     ``name`` is the action's as stored, since this release may not know it. ``user``, ``context_marker``
@@ -88,8 +87,7 @@ class Claim:
         return {"action": self.action, "step": self.step or "", "epoch": self.epoch}
 
 
-@dataclass(frozen=True, slots=True)
-class Unfinished:
+class Unfinished(Struct, frozen=True):
     """The rest of an action: its name as stored, and the steps that have not ended, in order.
 
     ``version`` is that of the stored state of the first of them, 1 before it has begun.
@@ -101,8 +99,7 @@ class Unfinished:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class ItemClaim:
+class ItemClaim(Struct, frozen=True):
     """A turn of an item that has begun. ``task`` is what the item works from; ``stopped``: why it must end, if it must.
 
     ``lost``: what the database may lack of the action's history. ``waiting``: what its last turn waited for.

@@ -1,13 +1,13 @@
 """Projections: the rows that readers are shown, brought up to date by facts. One module a table."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Where and when a fact was recorded."""
 
     action: ActionId

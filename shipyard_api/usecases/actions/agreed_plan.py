@@ -1,7 +1,9 @@
 """Start an action from a stored plan, while it would do what the plan says (product, section 13)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.findings import error
@@ -14,8 +16,7 @@ from shipyard_api.storage.unit_of_work import Transaction
 from shipyard_api.usecases.callers import Caller
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """The stored plan that a request names, None without one, and whether a second person must have approved it."""
 
     plan: PlanId | None = None

@@ -1,8 +1,9 @@
 """Let a person answer the gates between the waves of an action (product, section 13)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.approvals import Approval, WaveGate, choose
@@ -16,16 +17,14 @@ from shipyard_api.usecases.actions.check import lock_running
 from shipyard_api.usecases.callers import Caller
 
 
-@dataclass(frozen=True, slots=True)
-class Approvals:
+class Approvals(Struct, frozen=True):
     """``waiting``: the gates without an answer; ``given``: the answers, the oldest first."""
 
     waiting: Sequence[WaveGate]
     given: Sequence[Approval]
 
 
-@dataclass(frozen=True, slots=True)
-class ApproveAction:
+class ApproveAction(Struct, frozen=True):
     """The use cases. ``now``: the time of the site."""
 
     store: Store

@@ -1,7 +1,8 @@
 """The use cases on actions, built together: those that start an action share its checks."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.domain.actions import ActionName
@@ -34,8 +35,7 @@ from shipyard_api.usecases.nodes.build import NodeUseCases
 from shipyard_api.workflow.definition import Definition
 
 
-@dataclass(frozen=True, slots=True)
-class ActionUseCases:
+class ActionUseCases(Struct, frozen=True):
     """What callers do with actions and ask about them. ``check_acceptance``: also a check of a design at its commit."""
 
     check_acceptance: CheckAcceptance

@@ -1,7 +1,9 @@
 """Check a request for an action before it is stored (contract: shipyard-rest 6.4, shipyard-actions chapter 4)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Action, Case, Check, DesignCheck
 from shipyard_api.actions.catalog import ACTIONS
@@ -39,8 +41,7 @@ from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 _NO_HEADS = Heads(Revision(0), {})
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAction:
+class CheckAction(Struct, frozen=True):
     """Checks requests for actions; changes nothing. It is the ``Desk`` of their admission.
 
     ``cluster``: None where no Kubernetes is configured.

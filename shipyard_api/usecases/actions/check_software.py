@@ -1,7 +1,9 @@
 """Check the nodes and tasks that a run of the task graph is limited to (seed 001, CLI; product, section 7)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import ShipyardError
@@ -26,8 +28,7 @@ from shipyard_api.usecases.actions.plan_software import Hosts
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 
-@dataclass(frozen=True, slots=True)
-class CheckSoftware:
+class CheckSoftware(Struct, frozen=True):
     """The use case; changes nothing."""
 
     store: Store
@@ -70,8 +71,7 @@ class CheckSoftware:
         return NothingToRun(why)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAcceptance:
+class CheckAcceptance(Struct, frozen=True):
     """The use case; changes nothing. ``hosts``: as of ``PlanSoftware``."""
 
     store: Store

@@ -1,8 +1,10 @@
 """Pause, unpause or stop a running action, and retry or acknowledge a failed one (contract: shipyard-rest, 6.7)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.admission import windows_open
 from shipyard_api.actions.beside import refuse_held, refuse_operations, refuse_stragglers
@@ -44,8 +46,7 @@ from shipyard_api.workflow.definition import Definition
 _EVERY_NODE: Any = {"status": (), "group": (), "after": "", "limit": 2**31 - 1}
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPlan:
+class RetryPlan(Struct, frozen=True):
     """What a retry of an action would do: inputs, kept nodes, and the refusal, if any.
 
     ``held``: the active holds on nodes that it would touch.
@@ -58,8 +59,7 @@ class RetryPlan:
     refusal: Conflict | None
 
 
-@dataclass(frozen=True, slots=True)
-class ControlAction:
+class ControlAction(Struct, frozen=True):
     """The use case. ``closed``: returns why the windows of frozen inputs let no server begin any more."""
 
     store: Store

@@ -6,7 +6,9 @@ transaction: either the worker finds all of them, or nothing happened.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.beside import beside
@@ -51,8 +53,7 @@ def _not_planned(_case: Case, _frozen: FrozenSoftware | None) -> PlanContent:
     raise NotImplementedError("this program starts no action from a plan")
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(Struct, frozen=True):
     """A created action. ``replayed``: an earlier request with the same key created it."""
 
     action: ActionRecord
@@ -60,16 +61,14 @@ class Created:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _SoftwareFindings:
+class _SoftwareFindings(Struct, frozen=True):
     """The tag check (seed 002, Orchestration), and what the task graph has that is not evaluated."""
 
     tags: Sequence[Finding] = ()
     graph: Sequence[Finding] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CreateAction:
+class CreateAction(Struct, frozen=True):
     """The use case. ``freeze``: returns what an action freezes of the task graph: name, revision, limits of its run.
 
     ``planned``: returns what a checked request would do with that, for a request that names a plan.

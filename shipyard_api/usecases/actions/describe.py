@@ -1,8 +1,9 @@
 """Show actions, their steps, groups and nodes."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
@@ -24,16 +25,14 @@ from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWithSteps:
+class ActionWithSteps(Struct, frozen=True):
     """An action and its steps, in order."""
 
     action: ActionRecord
     steps: Sequence[StepRecord]
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRun:
+class ActionRun(Struct, frozen=True):
     """An action, its steps in order, and the runs of steps that have started."""
 
     action: ActionRecord
@@ -41,16 +40,14 @@ class ActionRun:
     runs: Mapping[StepId, StepRun]
 
 
-@dataclass(frozen=True, slots=True)
-class ListedGroup:
+class ListedGroup(Struct, frozen=True):
     """A deployment group, and the least number of nodes that must succeed in it."""
 
     group: GroupRecord
     needs: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Filters and size of a page. Empty filters match everything."""
 
     status: Collection[str] = ()
@@ -58,8 +55,7 @@ class Page:
     limit: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeAction:
+class DescribeAction(Struct, frozen=True):
     """The use case; changes nothing. Raises NotFound for an unknown action or step."""
 
     store: Store
@@ -139,8 +135,7 @@ def _action(tx: Transaction, action: str) -> ActionRecord:
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class ListQuery:
+class ListQuery(Struct, frozen=True):
     """Filters and page of a list of actions. Empty filters match everything.
 
     ``since``: a time, or a duration before now. ``after``: the id of the last action of the previous page.
@@ -156,8 +151,7 @@ class ListQuery:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListActions:
+class ListActions(Struct, frozen=True):
     """The use case; changes nothing. Lists come with whether there are more actions."""
 
     store: Store

@@ -4,10 +4,12 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import ActionId
@@ -31,16 +33,14 @@ _LONGEST = 200
 _MISSING = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """Where a value was written: the document, and the JSON pointer to it in there."""
 
     stored: StoredDocument
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class ValueChange:
+class ValueChange(Struct, frozen=True):
     """A value that nodes have, and the one that they would get: said once, however many documents inherit it.
 
     ``old`` and ``new``: as JSON; of secrets a fingerprint. ``documents``: those that the new value comes from, or the
@@ -56,8 +56,7 @@ class ValueChange:
     written: Sequence[Written] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DesignChanges:
+class DesignChanges(Struct, frozen=True):
     """The class of each node, in order of name: those of the design, and deployed ones that it lacks.
 
     ``values``: what differs, where the revision of the record can still be read. ``uncompared``: how many more nodes
@@ -151,8 +150,7 @@ def changes_of_site(
 _Key = tuple[Aspect, str, str, str]
 
 
-@dataclass(slots=True)
-class _Comparison:
+class _Comparison(Struct):
     """Compares the values of nodes with those that their records are of."""
 
     specifications: Specifications

@@ -1,8 +1,9 @@
 """Run the checks of an action's first steps for its plan, as the engine would run them now (product, section 13)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.checks import Check
@@ -16,8 +17,7 @@ from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import Done, Failed, PeerFailure
 
 
-@dataclass(frozen=True, slots=True)
-class FirstSteps:
+class FirstSteps(Struct, frozen=True):
     """``refusal``: why one of the steps would fail, None if none would. ``findings``: without mere information."""
 
     refusal: ShipyardError | None = None

@@ -1,10 +1,12 @@
 """Foresee how an action will go, or how a running one goes on (product, section 5). Nothing is changed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from random import Random
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
@@ -116,8 +118,7 @@ class Source(Enum):
     DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """The assumptions of a forecast. The same seed gives the same answer.
 
     ``node_runs``: the most nodes times runs. ``criteria`` replace those of the groups.
@@ -130,8 +131,7 @@ class Question:
     node_runs: int = _NODE_RUNS
 
 
-@dataclass(frozen=True, slots=True)
-class ActionForecast:
+class ActionForecast(Struct, frozen=True):
     """A forecast and its basis. ``history``: the measurements, used or not.
 
     ``not_known``: the wait of a running action whose end cannot be predicted; then its open groups have no forecast.
@@ -145,8 +145,7 @@ class ActionForecast:
     not_known: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """The stored state of an action. ``kept``: its progress at the start, the nodes that a retry keeps.
 
     ``rollout``: its rollout so far, None before it begins and if nothing paces it. ``teardown``: as in ``_Start``.
@@ -161,8 +160,7 @@ class _Known:
     rollout: Rollout | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(Struct, frozen=True):
     """Where a forecast begins: at the moment ``now``; the rest as in ``_Known``.
 
     ``teardown``: how many seconds a server may take to be taken down.
@@ -176,8 +174,7 @@ class _Start:
     rollout: Rollout | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ForecastAction:
+class ForecastAction(Struct, frozen=True):
     """The use case."""
 
     store: Store

@@ -1,7 +1,8 @@
 """Change the limits of an action while it runs (product, section 6: Limits may be changed while it runs)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ENDED, ActionId
@@ -15,8 +16,7 @@ from shipyard_api.storage.unit_of_work import Store, Transaction
 from shipyard_api.usecases.callers import Caller
 
 
-@dataclass(frozen=True, slots=True)
-class ActionLimits:
+class ActionLimits(Struct, frozen=True):
     """The use cases."""
 
     store: Store

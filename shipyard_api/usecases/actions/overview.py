@@ -1,9 +1,10 @@
 """Show an action at a glance: its groups and phases, one letter for each node, and where the nodes stand."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
@@ -55,8 +56,7 @@ _OF_STATUS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """An action at a glance. ``letters``: of its nodes, in order of name; ``failed``: those that failed.
 
     ``cordoned``: nodes that the action left cordoned; ``older``, ``lacking``: as of ``Report``. ``policy``: the state
@@ -78,8 +78,7 @@ class Overview:
     cases: Sequence[JournalFact] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodePlaces:
+class NodePlaces(Struct, frozen=True):
     """The nodes of an action in order of name, each with its groups and its rack; an empty rack is unknown."""
 
     names: Sequence[str]
@@ -87,8 +86,7 @@ class NodePlaces:
     racks: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewAction:
+class OverviewAction(Struct, frozen=True):
     """The use case; changes nothing. Raises NotFound for an unknown action. ``now``: the time of the site."""
 
     store: Store

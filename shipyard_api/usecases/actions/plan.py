@@ -4,7 +4,9 @@ Group members come from the design here; the running action gets them from the p
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.beside import beside, holds
@@ -58,8 +60,7 @@ _ON_THE_WORKER = frozenset({"NoSsh", "FileMissing"})
 """Faults of a run that the worker may not have: it may have other settings, and other files on its host."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What an action would do, and what blocks it now.
 
     ``version`` and ``revision`` are those that the action works from: ``target-revision`` may name older ones.
@@ -107,8 +108,7 @@ class Plan:
         return members or frozenset(ACTIONS.targets(self.name, self.parameters))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanAction:
+class PlanAction(Struct, frozen=True, kw_only=True):
     """The use case; changes nothing. Peers are asked for drain plans, deploy steps and deployed nodes."""
 
     store: Store

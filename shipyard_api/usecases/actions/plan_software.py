@@ -1,7 +1,9 @@
 """Preview the software stage of an action, without running anything (product, section 7)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.frozen_software import FrozenSoftware, freeze, has_graph, plan_run
 from shipyard_api.actions.inputs import ActionInputs
@@ -27,8 +29,7 @@ from shipyard_api.workflow.definition import Definition
 Hosts = Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
 
 
-@dataclass(frozen=True, slots=True)
-class SoftwarePlan:
+class SoftwarePlan(Struct, frozen=True):
     """What the software stage would run. Errors among the findings: it would fail, and why.
 
     ``stage``: what the step of the action works from; None if there is no plan.
@@ -40,8 +41,7 @@ class SoftwarePlan:
     stage: StageSoftware | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
+class Retried(Struct, frozen=True):
     """The action that a run goes on with. ``nodes``: those that are not deployed again; None for all."""
 
     action: ActionId
@@ -52,8 +52,7 @@ class Retried:
         return self.nodes is None or node in self.nodes
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSoftware:
+class PlanSoftware(Struct, frozen=True):
     """The use case. ``access``: None without SSH."""
 
     store: Store

@@ -1,7 +1,8 @@
 """Ask an operator whose jobs are that an action may have begun (product, section 10: Postgres is our HA)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.errors import ActionNotFound, InvalidParameters
@@ -12,16 +13,14 @@ from shipyard_api.usecases.actions.check import lock_running
 from shipyard_api.usecases.callers import Caller
 
 
-@dataclass(frozen=True, slots=True)
-class Reconciliation:
+class Reconciliation(Struct, frozen=True):
     """``doubts``: jobs without an answer; ``answers``: the answers so far."""
 
     doubts: Sequence[Doubt]
     answers: JobAnswers
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileAction:
+class ReconcileAction(Struct, frozen=True):
     """The use cases."""
 
     store: Store

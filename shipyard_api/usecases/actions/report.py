@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shipyard_api.actions.steps.software.software_stage import tolerates
 from shipyard_api.actions.steps.software.state import StageState
@@ -35,16 +36,14 @@ def _nowhere(_name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """Addresses at which the provisioner shows a node and a job; None without a value."""
 
     node: Callable[[str], str | None] = _nowhere
     job: Callable[[str], str | None] = _nowhere
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedGroup:
+class ReportedGroup(Struct, frozen=True):
     """A deployment group with the criteria that it missed; each phase with its address at the provisioner."""
 
     group: GroupRecord
@@ -52,8 +51,7 @@ class ReportedGroup:
     phases: Sequence[tuple[PhaseRecord, str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedNode:
+class ReportedNode(Struct, frozen=True):
     """A node with the phases that sent it, in order of time, and its address."""
 
     node: NodeRecord
@@ -61,8 +59,7 @@ class ReportedNode:
     look_at: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The report on an action. ``verdict`` is None until it has ended, ``seconds`` until it has begun.
 
     ``failed_steps``: why each of them failed. ``tasks``: how many nodes each task of the software stage has in each
@@ -98,8 +95,7 @@ def _stage(tx: Transaction, action: ActionId) -> StageState | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class ReportAction:
+class ReportAction(Struct, frozen=True):
     """The use case; changes nothing. The number of queries does not grow with the number of nodes."""
 
     store: Store

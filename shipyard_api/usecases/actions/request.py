@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionName
@@ -14,16 +15,14 @@ from shipyard_api.usecases.actions.agreed_plan import ALONE, Agreement
 from shipyard_api.usecases.callers import Caller
 
 
-@dataclass(frozen=True, slots=True)
-class Idempotency:
+class Idempotency(Struct, frozen=True):
     """The Idempotency-Key of a request, and the whole body that came with it, as JSON values."""
 
     key: str
     body: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRequest:
+class ActionRequest(Struct, frozen=True):
     """A request to create an action. ``allow_intermediate_commits`` is None when the caller did not set it.
 
     ``further``: members of the request that mean nothing here and are shown with it. ``strict``: refuse unknown

@@ -1,6 +1,6 @@
 """Retry an action, also from a stored plan (contract: shipyard-rest, 6.7; product, section 13)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.agreed_plan import Agreement
@@ -10,8 +10,7 @@ from shipyard_api.usecases.actions.plan_content import content_of
 from shipyard_api.usecases.callers import Caller
 
 
-@dataclass(frozen=True, slots=True)
-class RetryAction:
+class RetryAction(Struct, frozen=True):
     """The use case."""
 
     control: ControlAction

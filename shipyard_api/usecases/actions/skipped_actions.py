@@ -1,7 +1,8 @@
 """Find the running actions that workers of this release leave to workers of another one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.ports.state.turns import Unfinished
@@ -11,16 +12,14 @@ from shipyard_api.workflow.definition import Definition, Steps, unknown_part
 _KEPT_ACTIONS = 64  # actions whose steps are kept in memory
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedAction:
+class SkippedAction(Struct, frozen=True):
     """An action that this release cannot run, and which part of it this release does not know."""
 
     action: ActionId
     unknown: str
 
 
-@dataclass(frozen=True, slots=True)
-class FindSkippedActions:
+class FindSkippedActions(Struct, frozen=True):
     """The use case; changes nothing. Raises StoreUnavailable if the database does not answer.
 
     ``definitions``: those of this release, by the name of their action. ``known_steps`` is a cache.

@@ -1,10 +1,11 @@
 """Store plans, show them, and let people approve them (product, section 13)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_hex
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from shipyard_api.domain.errors import FirstStepFails, InvalidParameters
 from shipyard_api.domain.json_types import JsonObject
@@ -32,8 +33,7 @@ class SeenPlan(NamedTuple):
         return self.last.content.differences(self.plan.content) if self.last else ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlans:
+class StoredPlans(Struct, frozen=True):
     """The use cases. ``now``: the time of the site."""
 
     store: Store

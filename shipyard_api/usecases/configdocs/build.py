@@ -1,7 +1,8 @@
 """The use cases on documents, built together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents import Compile
 from shipyard_api.domain.site_design import DesignRules
@@ -13,8 +14,7 @@ from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigdocsUseCases:
+class ConfigdocsUseCases(Struct, frozen=True):
     """What callers do with documents."""
 
     load: LoadConfigdocs

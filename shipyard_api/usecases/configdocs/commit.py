@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import Rendering, Revision, RevisionTag, scrubbed
 from shipyard_api.domain.errors import Blocked, BufferChanged, BufferEmpty
@@ -25,8 +27,7 @@ class CommitMode(Enum):
     DRYRUN = "dryrun"
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """The outcome. ``committed`` is false after a dry run, and if errors blocked the commit."""
 
     revision: Revision
@@ -34,16 +35,14 @@ class Committed:
     committed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
+class Validator(Struct, frozen=True):
     """A peer that validates designs. ``validate`` gets a revision and may raise ports.errors."""
 
     name: str
     validate: Callable[[int], Sequence[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitConfigdocs:
+class CommitConfigdocs(Struct, frozen=True):
     """The use case."""
 
     designs: DesignStore

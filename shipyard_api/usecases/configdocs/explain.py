@@ -3,7 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents import Query, Revision, StoredDocument, choose
 from shipyard_api.domain.documents.explanation import ExplainedValue, Place, explain
@@ -15,16 +16,14 @@ _LONGEST_NAME = 100
 _LONGEST = 10.0  # seconds; a real site takes a tenth of one
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The values, the explained one first. ``numbers``: which document of its collection each belongs to, from 1."""
 
     values: Sequence[ExplainedValue]
     numbers: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainValue:
+class ExplainValue(Struct, frozen=True):
     """The use case; changes nothing, and returns no secret: values of secret documents are marked as such."""
 
     read: ReadConfigdocs

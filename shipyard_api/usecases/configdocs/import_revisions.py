@@ -4,8 +4,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import (
     Collection,
@@ -47,8 +49,7 @@ class Outcome(Enum):
     ONLY_HERE = "only here"
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRevision:
+class ComparedRevision(Struct, frozen=True):
     """A revision of the source, and how its renderings compare.
 
     ``different``: the documents that differ, in order. ``finding``: why it renders only in the source. ``left_out``:
@@ -69,8 +70,7 @@ class ComparedRevision:
         return not self.left_out and self.outcome in (Outcome.EQUAL, Outcome.IN_NEITHER)
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRevisions:
+class ImportRevisions(Struct, frozen=True):
     """The use case. ``source``: read only. ``target`` and ``importer``: the embedded store.
 
     Revisions keep their numbers: clients, tags and earlier actions name them. So the newest revision of the target says
@@ -199,8 +199,7 @@ _Secrets = dict[tuple[Identity, bytes], object]
 """Secrets by document and by the reference that the source shows instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     record: RevisionRecord
     documents: Sequence[StoredDocument]
     rendering: Rendering | None

@@ -1,7 +1,8 @@
 """Load a collection of documents into the buffer (contract: shipyard-rest, 5.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.documents import (
     COLLECTION_LIMIT,
@@ -40,16 +41,14 @@ from shipyard_api.ports.errors import Refused
 from shipyard_api.usecases.configdocs.versions import Versions, read_versions
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """The new revision of the buffer, with findings that did not prevent it."""
 
     revision: Revision
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadConfigdocs:
+class LoadConfigdocs(Struct, frozen=True):
     """The use case. ``version``: the rule for loads without a deployment version."""
 
     designs: DesignStore

@@ -1,7 +1,9 @@
 """Read configdocs: compare versions, return a collection, render the design of a revision or version."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import (
     Change,
@@ -24,8 +26,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Changes between two versions, by collection; ``documents`` only if requested."""
 
     base: Version
@@ -36,8 +37,7 @@ class Comparison:
     documents: Sequence[DocumentChange] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReadConfigdocs:
+class ReadConfigdocs(Struct, frozen=True):
     """The use case; changes nothing. Secrets are redacted unless ``clear``."""
 
     designs: DesignStore

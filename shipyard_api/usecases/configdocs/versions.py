@@ -1,14 +1,13 @@
 """The revisions of the named versions of configdocs (contract: shipyard-rest, 5.0)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from shipyard_api.domain.documents import Change, Revision, RevisionTag, Version
 from shipyard_api.domain.errors import NothingToCompare
 from shipyard_api.ports.documents import COMMITS, SITE_ACTIONS, DesignStore, Heads
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     """The revision of each version, or None. The buffer exists only if it differs from the committed version.
 
     ``head``: the newest revision.

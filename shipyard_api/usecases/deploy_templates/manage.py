@@ -1,8 +1,9 @@
 """Create, change, delete, show and list deploy templates (seed 003, REST API impact)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from uuid import uuid4
+
+from msgspec import Struct
 
 from shipyard_api.domain.deploy_steps.errors import (
     InvalidTemplate,
@@ -17,8 +18,7 @@ from shipyard_api.ports.state.deploy_templates import Page, StoredTemplate, Temp
 from shipyard_api.storage.unit_of_work import Store
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTemplate:
+class WrittenTemplate(Struct, frozen=True):
     """What a caller writes, not yet checked. ``extra`` None: nothing."""
 
     name: object
@@ -30,8 +30,7 @@ Edit = Callable[[StoredTemplate], WrittenTemplate]
 IsCurrent = Callable[[StoredTemplate], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class ManageTemplates:
+class ManageTemplates(Struct, frozen=True):
     """The use cases. A template is named by its id or its name."""
 
     store: Store

@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.specifications import Specifications, deployed_of
 from shipyard_api.domain.deploy_steps.merge import merged
@@ -66,8 +68,7 @@ def _lacking(templates: Sequence[str], aspects: Collection[str] | None) -> Seque
 _PlanRunbook = Callable[[Collection[NodeName], Runbook, Mapping[NodeName, SupportedSteps]], StepPlan]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanDeploySteps:
+class PlanDeploySteps(Struct, frozen=True):
     """The use case; changes nothing. ``check``: checks a value against a schema that ships with Shipyard.
 
     The provisioner is asked only for nodes with a trait that has a template.

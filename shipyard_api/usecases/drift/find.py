@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace as with_fields
 
 from shipyard_api.actions.catalog import ACTIONS
@@ -51,16 +51,14 @@ class Since(Enum):
     LAST_SITE_ACTION = "last-site-action"
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(Struct, frozen=True):
     """A system that could not be asked."""
 
     system: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """The differences of each system, and what could not be compared.
 
     ``compared``: how many nodes were; ``skipped``: nodes that an action works on now. ``unsighted``: compared nodes of
@@ -78,8 +76,7 @@ class Drift:
     cases: Sequence[Case] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FindDrift:
+class FindDrift(Struct, frozen=True):
     """The use case; changes nothing, and makes one listing of each peer. May take minutes on a large site.
 
     ``steps``: returns what the deploy templates of a revision ask for; ``firmware``: which versions it wants. Boards

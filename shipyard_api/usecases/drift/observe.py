@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
@@ -23,8 +25,7 @@ PATIENCE = timedelta(hours=1)
 """How long after its action a node may take to become ready in its cluster, and still be observed there."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObserveNodes:
+class ObserveNodes(Struct, frozen=True):
     """The use case. ``inventory``: the machines of a revision; ``pause``: seconds between two attempts at an action.
 
     One listing of each peer serves all nodes. A node keeps its first observation, until a later action works on it;

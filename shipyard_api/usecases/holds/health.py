@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from shipyard_api.domain.holds import SHIPYARD, Hold, HoldClass, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import PeerError
@@ -17,8 +19,7 @@ LOG = logging.getLogger(__name__)
 _SHIPYARD = Caller(SHIPYARD, frozenset(), "")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportHealth:
+class ReportHealth(Struct, frozen=True):
     """The use case. A source is a caller: it ends the holds that it has placed, and no others."""
 
     holds: NodeHolds

@@ -1,8 +1,9 @@
 """Place, release and list holds on nodes (product, section 6)."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from shipyard_api.domain.errors import HoldInThePast, HoldNotFound, UnknownNode
 from shipyard_api.domain.holds import Hold, HoldClass, HoldId, HoldKind
@@ -19,8 +20,7 @@ MOST = 1000
 """Ended holds can be many; a list that includes them has at most this many."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHolds:
+class NodeHolds(Struct, frozen=True):
     """The use cases."""
 
     store: Store

@@ -1,6 +1,6 @@
 """The use cases on the journal, built together."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from shipyard_api.ports.links import Links
 from shipyard_api.storage.unit_of_work import Store
@@ -11,8 +11,7 @@ from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
 
 
-@dataclass(frozen=True, slots=True)
-class JournalUseCases:
+class JournalUseCases(Struct, frozen=True):
     """What callers read of the journal."""
 
     notes: ReadNotes

@@ -1,9 +1,10 @@
 """Follow the new entries of the journal, of one action or of all, each entry once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
@@ -19,16 +20,14 @@ LONGEST_TEXT = 4000
 _PAGE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Entries in order. ``until``: the cursor behind them; no later page has an entry with this id or a lower one."""
 
     entries: Sequence[ActionEntry]
     until: int
 
 
-@dataclass(frozen=True, slots=True)
-class FollowJournal:
+class FollowJournal(Struct, frozen=True):
     """The use case; changes nothing. A cursor is the id of an entry."""
 
     store: Store

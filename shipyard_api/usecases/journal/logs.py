@@ -1,7 +1,8 @@
 """Read the log of a step: its journal, attempt by attempt (contract: shipyard-rest, 7.4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, StepId
 from shipyard_api.domain.errors import ActionNotFound, AttemptNotFound, StepsNotFound
@@ -13,8 +14,7 @@ from shipyard_api.storage.unit_of_work import Store
 _PAGE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """The journal entries of one step after an entry and up to another one."""
 
     step: StepId
@@ -22,16 +22,14 @@ class _Part:
     until: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """The log of an attempt. ``version``: a text that changes with the log. ``pages``: its entries, read as needed."""
 
     version: str
     pages: Iterator[Sequence[JournalEntry]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLogs:
+class ReadLogs(Struct, frozen=True):
     """The use case; changes nothing. It holds one page of the log in memory at a time."""
 
     store: Store

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.errors import NoteNotFound, NoteWithoutDetails
@@ -14,8 +15,7 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.report import Places
 
 
-@dataclass(frozen=True, slots=True)
-class ReadNotes:
+class ReadNotes(Struct, frozen=True):
     """The use case; changes nothing. ``links`` fetches addresses that ``places`` makes, and no others.
 
     Notes are in order of time. A note that links to something the provisioner does not show is left out.

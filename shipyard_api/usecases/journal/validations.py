@@ -4,7 +4,8 @@ A validation, like a note, is a view of a journal entry, and its id holds the id
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound, ValidationNotFound
@@ -18,8 +19,7 @@ from shipyard_api.storage.unit_of_work import Store
 _LEVELS = frozenset({Level.ERROR, Level.WARNING})
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(Struct, frozen=True):
     """An error or a warning that was found when the action was created, or by one of its steps."""
 
     id: str
@@ -28,8 +28,7 @@ class Validation:
     details: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadValidations:
+class ReadValidations(Struct, frozen=True):
     """The use case; changes nothing."""
 
     store: Store

@@ -1,7 +1,8 @@
 """The use cases on single nodes of a cluster, built together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.cluster import ClusterNodes
@@ -15,8 +16,7 @@ from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.workflow.definition import Definition
 
 
-@dataclass(frozen=True, slots=True)
-class NodeOperationUseCases:
+class NodeOperationUseCases(Struct, frozen=True):
     """What callers do with single nodes of a cluster, and ask about its etcd."""
 
     operate: OperateNodes

@@ -1,7 +1,8 @@
 """Read the health of the etcd clusters that a design manages (seed 004, Check etcd; contract: promenade, 3.3)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import errors
@@ -16,8 +17,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.node_operations.operate import OperationRefused
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdHealth:
+class EtcdHealth(Struct, frozen=True):
     """The use case; changes nothing. ``design_template``: as for OperateNodes."""
 
     rendered: RenderedDesigns

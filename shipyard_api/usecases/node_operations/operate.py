@@ -5,8 +5,9 @@ The action does the work, whatever becomes of its caller. The same call attaches
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.actions.admission import binding
 from shipyard_api.actions.beside import refuse_stragglers
@@ -56,8 +57,7 @@ class OperationRefused(Exception):
         self.end = end
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call as it arrived. ``query``: every value of every parameter. ``body``: None without one."""
 
     operation: NodeOperation
@@ -66,8 +66,7 @@ class Call:
     body: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
+class _Checked(Struct, frozen=True):
     """``parameters``: what makes two calls the same. ``policy``: the windows that bind the call, None without."""
 
     node: NodeName
@@ -77,8 +76,7 @@ class _Checked:
     policy: PolicyInputs | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperateNodes:
+class OperateNodes(Struct, frozen=True, kw_only=True):
     """The use case. ``nodes`` is None where another service, or nothing, does the teardowns.
 
     ``direct``: False where Promenade does the teardowns, which can neither uncordon nor pass a budget.

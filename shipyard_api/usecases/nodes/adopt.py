@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.specifications import Specifications
 from shipyard_api.domain.actions import ActionId
@@ -20,8 +22,7 @@ from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptNodes:
+class AdoptNodes(Struct, frozen=True):
     """The use case."""
 
     plan_steps: PlanDeploySteps
@@ -67,8 +68,7 @@ class AdoptNodes:
         return names
 
 
-@dataclass(frozen=True, slots=True)
-class CompareNodes:
+class CompareNodes(Struct, frozen=True):
     """The use case; changes nothing. ``committed``: returns the committed design."""
 
     specifications: Specifications

@@ -1,7 +1,8 @@
 """The use cases on nodes, built together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import ActionDesigns
@@ -21,8 +22,7 @@ from shipyard_api.usecases.nodes.hardware import DescribeHardware
 from shipyard_api.usecases.nodes.list import ListNodes, SiteStatuses
 
 
-@dataclass(frozen=True, slots=True)
-class NodeUseCases:
+class NodeUseCases(Struct, frozen=True):
     """What callers ask about nodes. ``check_etcd``: what actions and node operations check before they begin."""
 
     check_etcd: CheckEtcd

@@ -1,7 +1,8 @@
 """Check before anything is stored whether etcd members of servers may leave their clusters (product, section 6)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.actions.action import Case
 from shipyard_api.actions.protection import ReadProtection
@@ -19,8 +20,7 @@ from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd
 
 
-@dataclass(frozen=True, slots=True)
-class CheckEtcd:
+class CheckEtcd(Struct, frozen=True):
     """The use case; reads Kubernetes and etcd. ``nodes`` is None where no Kubernetes is configured.
 
     It refuses only what answering clusters forbid. A design that cannot be read and a silent peer are left to the check

@@ -1,7 +1,8 @@
 """Plan the drain of a node without changing anything (product, section 6)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.domain.documents import Revision
@@ -24,8 +25,7 @@ MOST = 10
 """As many drains are planned at a time: each asks Kubernetes and every member of etcd."""
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdPlan:
+class EtcdPlan(Struct, frozen=True):
     """What a cluster loses with the node. ``members``: those on the node.
 
     ``survives`` and ``survives_after``: how many further members may fail, with the node's members and without them;
@@ -39,8 +39,7 @@ class EtcdPlan:
     survives_after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDrainPlan:
+class NodeDrainPlan(Struct, frozen=True):
     """What a drain of the node would do now. ``revision``: that of the design which names etcd and genesis; or None."""
 
     node: NodeName
@@ -51,8 +50,7 @@ class NodeDrainPlan:
     findings: Sequence[Finding]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanDrain:
+class PlanDrain(Struct, frozen=True):
     """The use case; reads Kubernetes and etcd. ``nodes`` is None where no Kubernetes is configured."""
 
     protection: ReadProtection

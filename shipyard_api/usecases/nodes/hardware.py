@@ -1,8 +1,9 @@
 """Describe the hardware of a node: what was seen of it, how it differs from the committed design, and as a document."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.domain.documents import Rendering, Revision
@@ -13,8 +14,7 @@ from shipyard_api.domain.hardware.seen import EVERYTHING, NotSeen, SeenHardware
 from shipyard_api.domain.nodes import NodeName
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHardware:
+class NodeHardware(Struct, frozen=True):
     """The hardware of a node. ``expected``: whether the committed design expects any of it."""
 
     node: NodeName
@@ -25,8 +25,7 @@ class NodeHardware:
     document: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeHardware:
+class DescribeHardware(Struct, frozen=True):
     """The use case; changes nothing. ``committed``: returns the committed design."""
 
     hardware: Hardware

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.drift.observations import ObservedMachine
 from shipyard_api.domain.errors import NodeNotFound
@@ -17,8 +19,7 @@ MOST_TEARDOWNS = 100
 """How many of the latest lines of a node's teardowns are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class OneNode:
+class OneNode(Struct, frozen=True):
     """A node with its history of actions and teardowns, newest first."""
 
     last: LastNodeRecord
@@ -26,8 +27,7 @@ class OneNode:
     teardowns: Sequence[TeardownRecord]
 
 
-@dataclass(frozen=True, slots=True)
-class ListNodes:
+class ListNodes(Struct, frozen=True):
     """The use case; changes nothing. ``job_address``, ``page_of``: where the provisioner shows them; None: nowhere.
 
     ``designed``: the nodes of the committed design; None if they are not known. ``compare``: returns what that design
@@ -105,8 +105,7 @@ class StatusKind(Enum):
     POWER = "machines-power-state"
 
 
-@dataclass(frozen=True, slots=True)
-class SiteStatuses:
+class SiteStatuses(Struct, frozen=True):
     """The use case; changes nothing. Raises the provisioner's errors. May take minutes on a large site."""
 
     provisioner: Provisioner

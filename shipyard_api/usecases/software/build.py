@@ -1,7 +1,8 @@
 """The use cases of the software stage, built together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.ports.assignment_plugin import AssignmentPlugin
 from shipyard_api.ports.documents import DesignStore
@@ -18,8 +19,7 @@ from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.software.runs import RunTasks
 
 
-@dataclass(frozen=True, slots=True)
-class SoftwareUseCases:
+class SoftwareUseCases(Struct, frozen=True):
     """What callers do with task graphs, roles and tags, nodes of a cluster, and runs of tasks."""
 
     graphs: ManageGraphs

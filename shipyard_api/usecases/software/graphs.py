@@ -1,9 +1,11 @@
 """Releases, clusters and their task graphs: show, select, check, replace, draw (seed 001, REST API impact)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.domain.json_types import JsonObject
@@ -46,8 +48,7 @@ class Part(Enum):
     PLUGINS = "plugins"
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenRelease:
+class WrittenRelease(Struct, frozen=True):
     """What a caller writes of a release; None: as it was. Metadata: by name of the role or tag, its properties."""
 
     name: str | None = None
@@ -57,8 +58,7 @@ class WrittenRelease:
     tags_metadata: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ManageGraphs:
+class ManageGraphs(Struct, frozen=True):
     """The use cases."""
 
     store: Store

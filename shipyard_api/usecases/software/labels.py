@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
@@ -16,8 +18,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _WORDS = {Domain.ROLES: "role", Domain.TAGS: "tag"}
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedLabel:
+class OwnedLabel(Struct, frozen=True):
     """A role or tag with what declares it: ``owned`` by the release or cluster itself, or by the release below it."""
 
     name: str
@@ -25,8 +26,7 @@ class OwnedLabel:
     owned: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ManageLabels:
+class ManageLabels(Struct, frozen=True):
     """The use cases. Each raises OwnerNotFound."""
 
     store: Store

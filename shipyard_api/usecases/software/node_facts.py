@@ -1,7 +1,8 @@
 """Show what each node would run: the records that seed 001 adds to the facts of nodes (contract, 3.3 and 5.2)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.json_types import JsonObject
@@ -15,16 +16,14 @@ from shipyard_api.usecases.software.nodes import SoftwareNodes
 from shipyard_api.usecases.software.owners import cluster_of
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedTask:
+class RecordedTask(Struct, frozen=True):
     """A task of a record. ``priority``: 100, 200, ...; they run one after another."""
 
     priority: int
     document: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeFacts(Struct, frozen=True):
     """A node with the tasks of one group. Records of a lower priority run first, those of the same at the same time."""
 
     node: NodeName
@@ -34,8 +33,7 @@ class NodeFacts:
     tasks: tuple[RecordedTask, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ShowNodeFacts:
+class ShowNodeFacts(Struct, frozen=True):
     """The use case; changes nothing but that listed nodes get ids."""
 
     store: Store

@@ -1,8 +1,10 @@
 """The nodes of a cluster: list them, and assign roles and tags (seed 002, REST API)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.addressing import networks_of
 from shipyard_api.domain.documents import BAREMETAL_NODE, HOST_PROFILE, Rendering, scrubber
@@ -23,8 +25,7 @@ from shipyard_api.usecases.software.owners import change_kept_out, cluster_of
 from shipyard_api.usecases.software.run_states import NodeRun, newest_runs
 
 
-@dataclass(frozen=True, slots=True)
-class DesignedNode:
+class DesignedNode(Struct, frozen=True):
     """What selectors match, what a node inherits from host profiles included, and its fixed addresses by network."""
 
     rack: str
@@ -61,8 +62,7 @@ Changed = tuple[Sequence[StoredNode], Sequence[Finding]]
 """Nodes as they are now, and warnings."""
 
 
-@dataclass(frozen=True, slots=True)
-class SoftwareNodes:
+class SoftwareNodes(Struct, frozen=True):
     """The use cases. Nodes are those of the committed design, in the order of their ids. All raise InvalidDesign.
 
     A node is named by its id or its name.

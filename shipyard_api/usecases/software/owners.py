@@ -1,7 +1,8 @@
 """Releases and clusters by their ids, and what each declares."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.task_graph.errors import LabelInUse, OwnerNotFound

@@ -1,7 +1,8 @@
 """Show the tasks of actions on nodes: outcome and output (product, section 7)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.software.state import StageSoftware, TaskOnNodes
@@ -15,8 +16,7 @@ from shipyard_api.ports.state.software import TaskMatrix, TaskRecord
 from shipyard_api.storage.unit_of_work import Store, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPage:
+class TaskPage(Struct, frozen=True):
     """A page of results, by node and task, and the counts of all tasks of the action, by task and status."""
 
     records: Sequence[TaskRecord]
@@ -24,8 +24,7 @@ class TaskPage:
     matrix: TaskMatrix | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTaskResults:
+class ReadTaskResults(Struct, frozen=True):
     """The use cases; they change nothing. ``remote``: None where no SSH is configured."""
 
     store: Store

@@ -1,8 +1,9 @@
 """How runs of the task graph, and their nodes, stand: read from the states that the stage keeps (contract, 4.5)."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.steps.software.state import StageState
@@ -24,8 +25,7 @@ class NodeRunStatus(Enum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRun:
+class NodeRun(Struct, frozen=True):
     """The newest tasks on a node. ``progress``: percent of them that succeeded. ``message``: why not all."""
 
     status: NodeRunStatus

@@ -1,8 +1,10 @@
 """Run tasks on chosen nodes, and show such runs (seed 001, CLI; contract: fuel-task-graph, 5.2 and 12)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.software_steps import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import reasons
@@ -28,8 +30,7 @@ from shipyard_api.usecases.software.run_states import progress_of, state_of_run
 _RUNS = ActionFilters(names=(UPDATE_SOFTWARE.name,))
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """An action update_software, with its number among all of them.
 
     ``progress``: percent of its tasks on nodes that have ended. ``message``: the outcome, or the nodes that failed so
@@ -42,8 +43,7 @@ class Run:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskOfRun:
+class TaskOfRun(Struct, frozen=True):
     """A task of a run on a node, which has this id; ``record``: None before it begins.
 
     ``ended``: it never will, and ``why``.
@@ -56,8 +56,7 @@ class TaskOfRun:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunTasks:
+class RunTasks(Struct, frozen=True):
     """The use cases."""
 
     store: Store

@@ -1,13 +1,13 @@
 """Holds on nodes: placed, shown, released; and no action that touches a held node is created."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import falcon
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.facts.nodes import NodesChanged

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import falcon
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionId, ActionName

@@ -1,11 +1,11 @@
 """Holds from the health that the provisioner shows."""
 
 import logging
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import falcon
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Unavailable

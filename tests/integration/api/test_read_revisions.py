@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from falcon.testing import Result
+from msgspec.structs import fields
 
 from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.usecases.actions.reconcile import ReconcileAction

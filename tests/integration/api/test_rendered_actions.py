@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
+from msgspec.structs import fields, replace
 from msgspec.structs import replace as with_fields
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup

@@ -1,7 +1,6 @@
 """Nodes over all actions: as the latest one left each, and what every one of them did with it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -9,6 +8,7 @@ from urllib.parse import quote
 import falcon
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.adapters.deckhand import DeckhandOptions
 from shipyard_api.domain.actions import ActionId, RunState

@@ -1,10 +1,10 @@
 """The software stage in plans, and the tag check when an action is created (seed 002, Orchestration)."""
 
 import json
-from dataclasses import replace
 
 import falcon
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.task_graph.layers import SITE, Label, Layer, ReleaseId

@@ -7,11 +7,12 @@ new field and a new table need a row here.
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import falcon
 import sqlalchemy as sa
+from msgspec.structs import fields
 
 from shipyard_api.actions.frozen_software import FrozenSoftware
 from shipyard_api.domain.actions import ActionId

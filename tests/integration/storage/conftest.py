@@ -1,11 +1,11 @@
 """The store on a real Postgres. One database for all tests of a process, empty at the start of each."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 from ulid import ULID
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup

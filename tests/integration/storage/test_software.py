@@ -1,10 +1,10 @@
 """Releases, clusters and their nodes in rows."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeName

@@ -4,12 +4,12 @@ Never change a sample: a new form gets new files beside the old ones.
 """
 
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import ValidationError
+from msgspec.structs import fields
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep

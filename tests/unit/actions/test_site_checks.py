@@ -1,11 +1,11 @@
 """What a site action checks first: the findings of each check, for every answer that it may get."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import ACTIONS, catalog
 from shipyard_api.actions.inputs import ActionInputs

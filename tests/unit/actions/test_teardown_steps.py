@@ -1,8 +1,9 @@
 """What forbids the teardown of servers, by the step that checks it."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems

@@ -1,6 +1,6 @@
 """What happened to the database between two identities."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from shipyard_api.domain.histories import HistoryIdentity, Writable, difference, successor
 from tests.unit.tables import every_row

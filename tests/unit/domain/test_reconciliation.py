@@ -1,7 +1,8 @@
 """Whose jobs are: what a person is asked, which answers are accepted, and when nothing is left to ask."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers, parse_answers, unanswered

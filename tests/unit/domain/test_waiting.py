@@ -1,7 +1,8 @@
 """What several work items wait for, shown as one wait of their action."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.approvals import WaveGate
 from shipyard_api.domain.waiting import Awaited, WaitingFor, together

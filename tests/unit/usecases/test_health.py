@@ -1,12 +1,12 @@
 """Health: what fails a check, and what makes a process unready."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.histories import Replication
 from shipyard_api.ports.state.measures import HistoryState, QueueHealth

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.actions import Noted
@@ -154,7 +156,7 @@ class Rows:
     def renew(self, claim: Claim) -> Claim:
         if self.fenced:
             raise Fenced("a later turn has begun")
-        return replace(claim, **self.asked_for)
+        return dataclasses.replace(claim, **self.asked_for)
 
     def held(self, claim: Claim, nodes: Collection[NodeName], work: NodeWork) -> Sequence[Hold]:
         self.locked()
@@ -162,11 +164,11 @@ class Rows:
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
         self.waited.append(waiting)
-        return replace(claim, waiting=waiting)
+        return dataclasses.replace(claim, waiting=waiting)
 
     def intend(self, claim: Claim, intent: Intent, *, now: datetime | None = None) -> Claim:
         self._write("intend", intent)
-        return replace(claim, intent=intent)
+        return dataclasses.replace(claim, intent=intent)
 
     def record(
         self,
@@ -181,7 +183,7 @@ class Rows:
     ) -> Claim:
         self.waited.append(waiting)
         self._write("record", tuple(state["reports"]), facts, wake_at, items)
-        return replace(claim, state=state, intent=None, **self.asked_for)
+        return dataclasses.replace(claim, state=state, intent=None, **self.asked_for)
 
     def tell(self, claim: Claim, facts: Sequence[Fact], *, now: datetime) -> None:
         self._write("tell", *facts)
@@ -378,7 +380,9 @@ def test_after_a_loss_every_effect_is_looked_for_before_it_is_sent(since: float,
         assert begun is Again.LATER
         intent = world.rows.written[0][1]
         world.clock.advance(SETTLE - since)
-        begun = world.attempts.resume(TX, replace(claim, intent=intent), world.unit, Sent(), intent, world.clock.now())
+        begun = world.attempts.resume(
+            TX, dataclasses.replace(claim, intent=intent), world.unit, Sent(), intent, world.clock.now()
+        )
     assert isinstance(begun, Attempt)
     world.run(begun)
 

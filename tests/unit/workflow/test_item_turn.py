@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.steps import StepsSkipped

@@ -1,9 +1,12 @@
 """The step that runs the task graph of a site (product, section 7; seed 001, Usage of graph)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, Never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.software.state import StageSoftware, StageState, TaskOnNodes, TaskState
@@ -26,8 +29,7 @@ _PLAN_SECONDS = 300.0
 """The time limit for reading the design."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSoftware(ByFields):
+class PlanSoftware(ByFields, Struct, frozen=True):
     """Plan the run, and keep the primaries that it chose. ``selection``: the limits of the run, None for none.
 
     ``retried``: the action whose failed run this one continues.
@@ -41,8 +43,7 @@ class PlanSoftware(ByFields):
     retried: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NoPlan:
+class NoPlan(Struct, frozen=True):
     """There is no plan, and why."""
 
     reason: str

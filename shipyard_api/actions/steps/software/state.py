@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.pace import Blocked
@@ -21,8 +23,7 @@ from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.workflow.step import Json
 
 
-@dataclass(frozen=True, slots=True)
-class StageSoftware:
+class StageSoftware(Struct, frozen=True):
     """What a run of the stage works from, once it is planned: it stays as it is until the run ends.
 
     ``documents``: the entries of the task graph that run, by id. ``hosts``: where each node is reached. ``secrets``:
@@ -185,8 +186,7 @@ def _flow_from_json(stored: Json) -> Flow:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StageState:
+class StageState(Struct, frozen=True):
     """``selection``: what the run is limited to, as in the inputs. ``problem``: why it cannot be planned.
 
     ``fixed``: the text of the ``StageSoftware``, empty until it is planned. ``begun``: whether tasks have begun.
@@ -276,8 +276,7 @@ class StageState:
 _OLDER = "an earlier release began this run and ordered it in batches: retry the action to run its tasks again"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskOnNodes(ByFields):
+class TaskOnNodes(ByFields, Struct, frozen=True):
     """What a work item works from: one task on up to fifty nodes, under one marker. Outputs show no ``secrets``.
 
     ``before``: the state of the task on these nodes where an earlier item began it, as stored by ``TaskState``.
@@ -334,8 +333,7 @@ class TaskOnNodes(ByFields):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TaskState(ByFields):
+class TaskState(ByFields, Struct, frozen=True):
     """The status of a task on its nodes.
 
     ``waiting``: not known to have begun. ``running``: begun. ``failed``: why, by node. ``silent``: since when a node

@@ -1,9 +1,12 @@
 """The work item of the software stage: one task on up to fifty nodes, started and watched (product, section 7)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.pacing import POLICY
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
@@ -28,8 +31,7 @@ _TAIL_OF_SUCCESS = 200
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class StartTask:
+class StartTask(Struct, frozen=True):
     """Start the task where it has not begun, and look at it where it has; may be repeated. ``asked``: when."""
 
     work: TaskOnNodes
@@ -62,8 +64,7 @@ class StartTask:
         return cls(work, waiting, running, datetime.fromisoformat(asked) if asked else None)
 
 
-@dataclass(frozen=True, slots=True)
-class LookAtTask:
+class LookAtTask(Struct, frozen=True):
     """Look at a task that has begun; no host is asked while no window is open for it to begin."""
 
     work: TaskOnNodes

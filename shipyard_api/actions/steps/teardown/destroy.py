@@ -1,8 +1,11 @@
 """Destroy the host: a job of the provisioner for this node alone, once no pod is left on it (seed 004)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import job_watch
@@ -27,15 +30,13 @@ _DESTROY = port.Operation.DESTROY_NODES
 _NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class PodsLeft:
+class PodsLeft(Struct, frozen=True):
     """The pods that an empty node would not have."""
 
     pods: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(Struct, frozen=True):
     """The last operation that the provisioner had from the action, and the database has no record of; None: none."""
 
     operation: port.Operation | None
@@ -157,7 +158,7 @@ class Destroy(Part[DestroyReport]):
         why = (reported.reasons.get(state.node) or reported.message) if reported else ""
         folded = self.failed(state, f"job {watched.job.id}: {why or watched.why or 'no reason given'}", now)
         if watched.end in (End.TIME_UP, End.QUEUE_TIMEOUT):
-            return replace(folded, facts=(*folded.facts, *self.leave(state, watched.why)))
+            return folded.after(self.leave(state, watched.why))
         return folded
 
     def _work(self, request: Request) -> Work:

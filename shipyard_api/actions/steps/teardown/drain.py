@@ -1,8 +1,11 @@
 """Drain: cordon, evict the planned pods, and poll until only pods that may stay are left (promenade, 4.1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, waiting
@@ -24,12 +27,11 @@ BLOCKED_SECONDS = 5.0
 _REFUSED = frozenset({EvictionOutcome.BLOCKED, EvictionOutcome.NEVER})
 
 
-@dataclass(frozen=True, slots=True)
-class DrainReport:
+class DrainReport(Struct, frozen=True):
     """A look at the node, the decision, and the answers. ``plan`` is None if Kubernetes does not know the node."""
 
     plan: DrainPlan | None = None
-    decision: Drained | Draining | DrainFailed = Draining()  # noqa: RUF009  # immutable
+    decision: Drained | Draining | DrainFailed = Draining()  # immutable
     answers: Mapping[PodUid, Eviction] | None = None
     lease: str = ""
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, Removal, moved, waiting
@@ -28,21 +32,19 @@ BACK_SECONDS = 30.0
 """After this time a member that something adds again is back in the list."""
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdReport:
+class EtcdReport(Struct, frozen=True):
     """One look at all clusters. ``leaving``: the members of the node, by cluster. ``faults``: of the document.
 
     ``removed``: the member that this effect removed, or that turned out to have gone.
     """
 
     clusters: tuple[EtcdCluster, ...] = ()
-    leaving: Mapping[str, frozenset[MemberId]] = field(default_factory=dict)
+    leaving: Mapping[str, frozenset[MemberId]] = msgspec.field(default_factory=dict)
     faults: tuple[str, ...] = ()
     removed: MemberId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdGuard:
+class EtcdGuard(Struct, frozen=True):
     """Looks at the etcd clusters of the site, and lets an operation begin only while the members of a node may go.
 
     ``protection``: returns what protects running things; before the first commit by the revision that it is given.
@@ -51,7 +53,7 @@ class EtcdGuard:
     nodes: ClusterNodes
     etcd: Etcd
     protection: Callable[[int], Protection]
-    pace: Pace = Pace()  # noqa: RUF009  # immutable
+    pace: Pace = Pace()  # immutable
 
     def look(self, request: Request) -> EtcdReport:
         """Return how all clusters are, each member asked at its own address."""

@@ -1,7 +1,10 @@
 """Shut down the kubelet: set the label that starts its DaemonSet, and watch the signs of life go (promenade, 4.5)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.teardown.drain import renewed_at
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
@@ -16,8 +19,7 @@ from shipyard_api.workflow.step import Act, Folded
 LOOK_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletReport:
+class KubeletReport(Struct, frozen=True):
     """The node after its label was set, None if Kubernetes does not have it; and the DaemonSet, None without one."""
 
     node: ClusterNode | None

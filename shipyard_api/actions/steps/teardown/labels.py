@@ -1,7 +1,10 @@
 """Clear labels, and wait until the pods that they held have gone (promenade, 4.2). Guarded: an anchor may go too."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.teardown.drain import lease_json, renewed_at, with_lease
 from shipyard_api.actions.steps.teardown.etcd import EtcdGuard, EtcdReport
@@ -22,8 +25,7 @@ LOOK_SECONDS = 5.0
 SETTLE_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class LabelsReport:
+class LabelsReport(Struct, frozen=True):
     """One look: labels and pods that have yet to go. ``is_known``: whether Kubernetes has the node.
 
     ``cleared``: the labels that were removed before the look.

@@ -1,9 +1,13 @@
 """The work item that takes one node out of its cluster: the current operation's part decides the next one."""
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.pacing import POLICY
 from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
@@ -34,8 +38,7 @@ _TAKE_BACK = "uncordon"
 """The request that takes the cordon of a failed drain back."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """Facts about a node before its teardown. ``faults``: of the document that names the etcd clusters."""
 
     etcd_removal_began: bool
@@ -43,8 +46,7 @@ class History:
     faults: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What an operation was answered, with the limits that the action had by then."""
 
     report: Any
@@ -259,7 +261,7 @@ def _await_window(state: NodeState, now: datetime) -> Folded[NodeState]:
     if reason.until is None:
         return moved(state, order.forbid(operation, why), now)
     state = replace(state, since=reason.until if state.since else None)
-    return replace(waiting(state, operation, reason.until, (why,)), awaited=Awaited(POLICY, why))
+    return dataclasses.replace(waiting(state, operation, reason.until, (why,)), awaited=Awaited(POLICY, why))
 
 
 def _goes_back(state: NodeState) -> bool:

@@ -1,9 +1,10 @@
 """One operation of a teardown: what its parts have in common."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from shipyard_api.actions.steps.teardown.state import NodeState, moved, waiting
 from shipyard_api.domain.actions import ActionId
@@ -25,8 +26,7 @@ SILENCE_PAUSE = 10.0
 """Seconds between two attempts at a peer that does not answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request(ByFields):
+class Request(ByFields, Struct, frozen=True):
     """A question about a node, or an effect on it. ``what`` distinguishes the requests of an operation.
 
     ``at``: when it was decided. ``more``: what else the operation needs, as JSON. ``begins``: it is the first effect on
@@ -45,8 +45,7 @@ class Request(ByFields):
     begins: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How long a part waits, in seconds of the site; ``factor``: seconds here for each of them."""
 
     factor: float = 1.0

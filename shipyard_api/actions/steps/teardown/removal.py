@@ -1,7 +1,10 @@
 """Remove the node from Kubernetes, after everything that forbids it has been checked (promenade, 4.5)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.teardown.drain import renewed_at
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
@@ -20,8 +23,7 @@ BACK_SECONDS = 30.0
 """A kubelet that still runs registers its node again within this time."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeNow:
+class NodeNow(Struct, frozen=True):
     """The node as it is, None if Kubernetes does not have it."""
 
     look: NodeLook | None

@@ -1,8 +1,12 @@
 """Operations that a Promenade with the teardown API does by itself (promenade, chapters 3 and 5)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, moved, waiting
@@ -19,13 +23,12 @@ READY_SECONDS = 30.0
 _EXTRA_SECONDS = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAnswer:
+class ServiceAnswer(Struct, frozen=True):
     """An answer of the service. ``is_known``: whether it knows the node. ``health``: of etcd clusters, by name."""
 
-    report: ServiceReport = ServiceReport()  # noqa: RUF009  # immutable
+    report: ServiceReport = ServiceReport()  # immutable
     is_known: bool = True
-    health: Mapping[str, Health] = field(default_factory=dict)
+    health: Mapping[str, Health] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """The inputs and the progress of the teardown of one node."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.job_watch import Job
 from shipyard_api.domain.actions import ActionId
@@ -23,8 +25,7 @@ from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.workflow.step import Folded
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownTask(ByFields):
+class TeardownTask(ByFields, Struct, frozen=True):
     """What an item works from. ``force``: a node that Kubernetes lacks is passed over, a lost etcd cluster given up.
 
     ``must_exist``: a node that Kubernetes lacks is a fault, although it was never deployed.
@@ -39,11 +40,11 @@ class TeardownTask(ByFields):
     action: ActionId
     revision: int
     operations: tuple[Operation, ...]
-    limits: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    limits: TeardownLimits = TeardownLimits()  # immutable
     wipe: Wipe = Wipe.ALL
     force: bool = False
     must_exist: bool = False
-    destroy: PhaseLimits = PhaseLimits(30, 86_400)  # noqa: RUF009  # immutable
+    destroy: PhaseLimits = PhaseLimits(30, 86_400)  # immutable
     queue_limit: Number = 86_400
     leaves: bool = False
     windows: ServerWindows | None = None
@@ -56,8 +57,7 @@ class Removal(NamedTuple):
     remove: Remove
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState(ByFields):
+class NodeState(ByFields, Struct, frozen=True):
     """How far the teardown of a node is. ``order`` is None until its history is known.
 
     Of the current operation: ``since``: when its turn came; ``waits``: what it was last said to wait for;
@@ -84,7 +84,7 @@ class NodeState(ByFields):
     task: TeardownTask
     order: Teardown | None = None
     never_joined: bool = False
-    limits: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    limits: TeardownLimits = TeardownLimits()  # immutable
     waived: Mapping[str, tuple[Obstacle, ...]] = field(default_factory=dict)
     given_up: tuple[str, ...] = ()
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class NodeState(ByFields):
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form, without what is empty; of the loss without its answers, which are read anew."""
-        stored = {name: value for name, value in super(NodeState, self).to_json().items() if value}
+        stored = {name: value for name, value in super().to_json().items() if value}
         lost = stored.pop("lost", None)
         return stored if lost is None or lost[1] is None else stored | {"lost": lost[:2]}
 

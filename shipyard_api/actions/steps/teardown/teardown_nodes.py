@@ -1,9 +1,12 @@
 """The step that takes nodes out of their cluster: a work item for each node and phase (product, sections 6 and 10)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
@@ -18,8 +21,7 @@ from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.workflow.step import Done, Failed, Folded, Gather, Json, PeerFailure, Step
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseOfTeardown:
+class PhaseOfTeardown(Struct, frozen=True):
     """Operations that each node goes through as one work item. ``one_by_one``: never two nodes at a time."""
 
     name: str
@@ -35,8 +37,7 @@ def item_of(node: NodeName, phase: PhaseOfTeardown) -> ItemId:
     return ItemId(f"{node}/{phase.name}")
 
 
-@dataclass(frozen=True, slots=True)
-class TeardownState(ByFields):
+class TeardownState(ByFields, Struct, frozen=True):
     """Nodes on their way through the phases of a teardown, all through one before any enters the next.
 
     ``phase``: the index of the current one. ``todo``: its nodes without an item; ``open``: items at work. ``failed``:

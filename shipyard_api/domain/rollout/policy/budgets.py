@@ -1,15 +1,15 @@
 """Budgets: how many nodes may be in flight or lost, over the action or per value of a label (product, section 13)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.ways import Ways
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """A number of nodes, or a percentage of them."""
 
     number: int
@@ -23,8 +23,7 @@ class Amount:
         return int(Fraction(self.number, 100) * total) if self.percent else self.number
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """``by``: the label whose values have the budget each, ``rack`` for the rack; empty: one budget for the action.
 
     ``max_unavailable``: how many nodes may be in flight or lost at a time. ``max_lost``: nothing more begins when more
@@ -40,8 +39,7 @@ class Budget:
     written: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(Struct, frozen=True):
     """The nodes that share one budget. ``value``: that of the label; empty for the whole action."""
 
     budget: Budget
@@ -77,8 +75,7 @@ class Domain:
         return None if amount is None else amount.of(len(self.nodes))
 
 
-@dataclass(slots=True)
-class BudgetUse:
+class BudgetUse(Struct):
     """How much of a budget is used. ``taken``: nodes that are in flight or lost; of ``max_away``: that are away."""
 
     domain: Domain

@@ -4,9 +4,10 @@ The gates of a wave follow each other. Each begins when the one before it is pas
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+
+from msgspec import Struct
 
 _SHOWN = 120  # characters of a query in texts
 
@@ -27,8 +28,7 @@ class AtLimit(Enum):
     PAUSE = "pause"
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """``seconds``: how long a soak lasts. ``limit``: seconds until ``at_limit``, None for no limit; a soak has none.
 
     ``query``: what must hold. ``strict``: it does not while the peer gives no answer; otherwise it then does.
@@ -47,8 +47,7 @@ class Gate:
         return f"soak of {self.seconds:g} s" if self.kind is GateKind.SOAK else self.kind.value
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """How a gate was answered, when and by whom: a person, a peer, or ``limit`` for its time limit."""
 
     passed: bool
@@ -57,23 +56,20 @@ class Answer:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Met:
+class Met(Struct, frozen=True):
     """A peer's answer that passes a gate, from the moment at which it is folded."""
 
     by: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unmet:
+class Unmet(Struct, frozen=True):
     """A peer's answer that does not pass a gate yet, or why there is none."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class GateState:
+class GateState(Struct, frozen=True):
     """The gate of a wave that is not passed. ``failed``: nothing more begins. ``until``: when that may change.
 
     ``paused``: its limit has passed, and a person decides.

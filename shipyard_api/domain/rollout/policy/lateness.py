@@ -1,8 +1,9 @@
 """Late nodes: a phase lasts longer with them than it usually does (product, section 13). It is shown, never judged."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
@@ -29,8 +30,7 @@ class OnLate(Enum):
     RETRY = "retry"
 
 
-@dataclass(frozen=True, slots=True)
-class Lateness:
+class Lateness(Struct, frozen=True):
     """When a node is late. ``models``: the hardware profiles of the nodes that have one."""
 
     usual: Usual

@@ -1,8 +1,9 @@
 """What a pace is asked with, the situation of a rollout, and what it answers (product, section 13)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -17,8 +18,7 @@ WavePlace = tuple[str, int]
 """The name of a course and the number of a wave in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """The nodes of a rollout at one moment, as a pace sees them.
 
     ``in_flight``: sent and not settled. ``in_queue``: sent, never begun by the provisioner, and never sent again.
@@ -75,8 +75,7 @@ class Situation:
         return node in self.in_flight or any(map(self.movable, self.groups_of[node]))
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(Struct, frozen=True):
     """Why nodes may not begin now. ``until``: when to decide again; None while running work must end first.
 
     ``gate``: the gate that must be passed, and the wave that it follows; ``unmet``: its newest answer that does not
@@ -91,8 +90,7 @@ class Blocked:
     never: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OpenGate:
+class OpenGate(Struct, frozen=True):
     """A gate that must be passed now, after the ``wave`` at ``place``. ``nodes``: the deployed ones of the wave."""
 
     place: WavePlace
@@ -101,16 +99,14 @@ class OpenGate:
     wave: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """The nodes that may move now, and others with the reason why they may not."""
 
     nodes: Collection[NodeName] = ()
     refused: tuple[tuple[Blocked, Sequence[NodeName]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Nodes that a rule lets never begin. ``nodes`` in order of name."""
 
     rule: str
@@ -118,8 +114,7 @@ class Stop:
     nodes: tuple[NodeName, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WaveState:
+class WaveState(Struct, frozen=True):
     """A wave at one moment. ``missed``: the criteria that it cannot meet any more. ``begun``: nodes that were sent."""
 
     place: WavePlace

@@ -8,10 +8,11 @@ not.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 from typing import Any
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import GroupStatus, Phase
 from shipyard_api.domain.json_types import JsonObject
@@ -27,8 +28,7 @@ from shipyard_api.domain.strategy.criteria import shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """What of a policy's course does not follow from the statuses of nodes: when waves ended, and answers of gates.
 
     ``unmet``: the newest answer of a gate that does not pass it, or why there is none; it is shown and not stored.

@@ -1,9 +1,10 @@
 """The rollout policy of a site as a value (product, section 13)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from math import ceil
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
@@ -28,8 +29,7 @@ ON_SERVERS = frozenset({Rule.BUDGETS, Rule.WINDOWS})
 """The rules for an action on named servers: a wave of them has no meaning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What a design says under ``physical_provisioner.policy``; what is left out is None or empty.
 
     ``chosen``: the nodes that the selectors of waves match, by the wave's name. ``topology``: of each node, the values

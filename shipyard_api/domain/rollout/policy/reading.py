@@ -1,11 +1,13 @@
 """Read the rollout policy of a deployment configuration, and check it against the site (product, section 13)."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from types import MappingProxyType
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.groups import Phase
@@ -47,8 +49,7 @@ _TEARDOWN, _LEAVE = "teardown", "leave"
 _NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyInputs(ByFields):
+class PolicyInputs(ByFields, Struct, frozen=True):
     """A policy as an action freezes it: ``data`` as written, and what was found when the action was created.
 
     ``chosen``, ``topology``: as in ``Policy``. ``seconds``: how long each phase may take, by the phase's word, and

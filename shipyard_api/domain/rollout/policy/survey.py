@@ -1,10 +1,11 @@
 """A rollout policy at one moment: its waves and gates, its budgets and windows (product, section 13)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from itertools import islice
+
+from msgspec import Struct
 
 from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.nodes import NodeStatus
@@ -41,8 +42,7 @@ class GateStanding(Enum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyedGate:
+class SurveyedGate(Struct, frozen=True):
     """``until``: when an open gate ends by itself, None if it does not. ``by``: the user who answered, with ``detail``
     as the comment.
     """
@@ -54,8 +54,7 @@ class SurveyedGate:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyedWave:
+class SurveyedWave(Struct, frozen=True):
     """A wave of a group, or of all groups (an empty one). Of its nodes, ``stopped`` never begin."""
 
     group: str
@@ -70,8 +69,7 @@ class SurveyedWave:
     gates: Sequence[SurveyedGate]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """The whole policy. ``spans``: begin and end of the next windows; empty without windows, or if none comes.
 
     ``waves`` are the first ``MOST_WAVES``, ``budgets`` the ``MOST_BUDGETS`` of which most is used, these first.

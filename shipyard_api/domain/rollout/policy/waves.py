@@ -1,8 +1,9 @@
 """Waves: nodes that must end before the next ones begin, each wave with a threshold (product, section 13)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.budgets import Amount
@@ -22,8 +23,7 @@ class Scope(Enum):
     ACTION = "action"
 
 
-@dataclass(frozen=True, slots=True)
-class Wave:
+class Wave(Struct, frozen=True):
     """``size``: how many nodes, None for all that are left. ``selectors``: which ones; empty for any.
 
     ``threshold``: the criteria that the wave must meet, over its own nodes. ``gates``: what must hold before the next
@@ -37,8 +37,7 @@ class Wave:
     gates: tuple[Gate, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Waves:
+class Waves(Struct, frozen=True):
     """``stop_after``: after how many bad waves in a row nothing more begins."""
 
     waves: tuple[Wave, ...]
@@ -46,8 +45,7 @@ class Waves:
     stop_after: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """The nodes that go through waves together: those of one group, or of all (``group`` is None).
 
     ``waves``: each wave with its nodes, in order; none is empty.

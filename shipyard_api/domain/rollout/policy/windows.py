@@ -1,12 +1,13 @@
 """Maintenance windows (product, section 13). A window closes for beginning: what has begun ends."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
 from heapq import merge
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from shipyard_api.domain.holds import HoldClass
 from shipyard_api.domain.json_types import JsonObject
@@ -35,8 +36,7 @@ class Unit(Enum):
     SERVER = "server"
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A window that begins at a wall-clock time of an IANA time zone, on some days of the week or on single dates.
 
     ``seconds``: its length in elapsed time, so a night in which the clocks change has no longer or shorter window.
@@ -71,8 +71,7 @@ class Window:
             day += timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """The windows of a site; overlapping windows are merged. ``unit``: what must fit.
 
     ``certainty``: the share of the known durations that must end inside the window.
@@ -122,8 +121,7 @@ class Windows:
             yield span
 
 
-@dataclass(frozen=True, slots=True)
-class ServerWindows(ByFields):
+class ServerWindows(ByFields, Struct, frozen=True):
     """The windows in which a server may begin by itself, as a design writes them; ``seconds``: what must fit."""
 
     open: Sequence[JsonObject]
@@ -151,8 +149,7 @@ def parse_window(entry: Mapping[str, Any]) -> Window:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WindowHold:
+class WindowHold(Struct, frozen=True):
     """The holds of a class on the nodes that selectors match, all nodes without any, during each of the windows."""
 
     name: str

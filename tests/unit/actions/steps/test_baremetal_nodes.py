@@ -1,10 +1,10 @@
 """The step that deploys nodes: what comes next, its members, its submissions, and what a stop leaves."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.baremetal_nodes import CRITICAL_FAILED

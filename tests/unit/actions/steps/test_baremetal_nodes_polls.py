@@ -1,7 +1,8 @@
 """The step that deploys nodes: what reports on its jobs mean for the phases, groups and nodes."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.rollout_messages import Answers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from datetime import timedelta
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.rollout_messages import Answers, CompareHardware, PollJobs
@@ -23,7 +25,7 @@ from tests.unit.actions.steps.rollouts import STEP, ended, names, of, poll, subm
 from tests.unit.tables import every_row
 
 N1, N2 = names("n1 n2")
-GATED = replace(STEP, hardware=cast(Hardware, object()))
+GATED = dataclasses.replace(STEP, hardware=cast(Hardware, object()))
 WRONG = "1 CPU socket seen, 2 expected"
 LENIENT = {"a": {"success_criteria": {"minimum_successful_nodes": 1}}}
 
@@ -63,7 +65,7 @@ def test_a_design_that_expects_nothing_asks_nothing_and_stores_nothing() -> None
 
 @every_row([Way.REBUILD, Way.SERVICE])
 def test_what_runs_already_is_not_compared(way: Way) -> None:
-    gated = replace(GATED, way=way)
+    gated = dataclasses.replace(GATED, way=way)
     assert isinstance(gated.decide(gated.load_state(begun("fail").to_json()), T0), Act)
 
 

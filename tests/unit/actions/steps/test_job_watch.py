@@ -1,13 +1,14 @@
 """Judging a job by its reports: which limit applies, when it strikes, and what is known of the nodes by then."""
 
+import dataclasses
 from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.job_watch import (
     End,
@@ -260,8 +261,8 @@ def test_a_job_that_is_ours_is_taken_up_again_for_its_other_nodes(monkeypatch: p
     """The first time gave it a record, by which it would be taken for another move's."""
     provisioner = recalled([earlier("known", N1, N3)], monkeypatch)
     answers = JobAnswers(ours=frozenset({"known"}))
-    assert find(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, JobAnswers()) is None
-    found = find(STORE, provisioner, Marker("m"), replace(MOVE, nodes=(N3,)), T0, answers)
+    assert find(STORE, provisioner, Marker("m"), dataclasses.replace(MOVE, nodes=(N3,)), T0, JobAnswers()) is None
+    found = find(STORE, provisioner, Marker("m"), dataclasses.replace(MOVE, nodes=(N3,)), T0, answers)
     assert found == Submitted(JobId("known"), (N3,))
 
 

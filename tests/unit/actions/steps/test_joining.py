@@ -1,7 +1,8 @@
 """Judging the wait for deployed nodes: when the cluster is asked, when the time is up, and why a node is lost."""
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.joining import Answer, Joined, Joining, judge
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits

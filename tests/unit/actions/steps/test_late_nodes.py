@@ -1,7 +1,8 @@
 """Late nodes of a rollout: when they are noticed, what is done with them once, and that none of it settles a node."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps import late_nodes
 from shipyard_api.actions.steps.rollout_messages import Answers, Recover, Recovered

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.mark_revision import MarkRevision, MarkState, SetTag, StepsEnded, TagSet
 from shipyard_api.domain.actions import ActionId, StepId, StepState

@@ -1,8 +1,10 @@
 """Steps of work on the whole site: one submission, then polls until the work ends or its time is up."""
 
-from dataclasses import replace
+import dataclasses
 from datetime import datetime
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.job_watch import Job, Limits, Submitted
@@ -59,7 +61,7 @@ def left(why: str) -> WorkLeftBehind:
 def test_it_begins_with_the_limits_of_its_operation() -> None:
     inputs = SiteInputs(7, SITE, None).to_json()
     assert STEP.begin(ActionInputs.from_json(inputs)) == NEW
-    verify = replace(STEP, limits=lambda configuration: configuration.verify_site)
+    verify = dataclasses.replace(STEP, limits=lambda configuration: configuration.verify_site)
     assert verify.begin(ActionInputs.from_json(inputs)) == SiteWorkState(7, Limits(5, 60, 1000))
 
 

@@ -1,9 +1,10 @@
 """Servers that a rollout takes down before it prepares them: first their items, then the provisioner, in one move."""
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.job_watch import Submitted
@@ -33,7 +34,7 @@ PHASES = (
     PhaseOfTeardown("leave", (Operation.REMOVE_ETCD,), one_by_one=True),
     PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,)),
 )
-STEP = replace(
+STEP = dataclasses.replace(
     step(),
     takes_down=TakesDown(
         PHASES,

@@ -1,11 +1,11 @@
 """What becomes of a node in each state: the tables of a prepare, a deployment, a destroy and a stop."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.adapters.ironic.decisions import (
     Decision,

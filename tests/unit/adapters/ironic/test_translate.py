@@ -1,8 +1,9 @@
 """Marks, claims, answers and names: everything that is read out of Ironic, or put into it."""
 
 import uuid
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.adapters.ironic import patches, translate
 from shipyard_api.adapters.ironic.client import Reply

@@ -1,7 +1,8 @@
 """The deploy steps of all nodes of a design (product, section 8; seed 003, Example)."""
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.planning import (
     MOST_NAMED,

@@ -1,7 +1,8 @@
 """Choosing among the documents of a design: which fit, in which order, how many."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.documents import Collection, Query, RenderedDocument, Revision, choose
 from tests.designs import in_layer, stored

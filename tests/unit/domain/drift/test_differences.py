@@ -1,7 +1,8 @@
 """Differences between nodes that were left and what peers show, as tables."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.drift.differences import Kind, of_down, of_machines, of_members, of_teardowns

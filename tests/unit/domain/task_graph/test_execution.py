@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.execution import MOST_NODES, Ended, Execution, Piece, Rules, kept
@@ -362,7 +363,7 @@ def test_a_run_goes_on_from_any_stored_state_as_if_nothing_had_happened() -> Non
     execution, (one,) = begun(WIDE, THREE)
     execution, pieces = execution.advance([Ended(one.id, {NodeName("a3"): "x"}, ((NodeName("a2"),),))])
 
-    again = replace(execution, flow=replace(execution.flow))
+    again = structs.replace(execution, flow=replace(execution.flow))
 
     assert [again.nodes_of(piece.id) for piece in pieces] == [piece.nodes for piece in pieces]
     assert again.advance([Ended(pieces[0].id)])[1] == execution.advance([Ended(pieces[0].id)])[1]

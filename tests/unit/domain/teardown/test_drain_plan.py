@@ -1,9 +1,10 @@
 """The class of every pod (contract: promenade, 4.1; product, 6)."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, Loss, PodClass, plan_drain
 from shipyard_api.domain.teardown.kubelet import Kubelet

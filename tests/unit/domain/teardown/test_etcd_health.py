@@ -1,6 +1,6 @@
 """Health of a cluster, and when a teardown may go on (contract: promenade, 3.3 and 4.4). Letters as in test_quorum."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from shipyard_api.domain.teardown.etcd_health import Health, Readiness, health, health_details, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState, Minimum

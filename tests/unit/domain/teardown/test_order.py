@@ -1,8 +1,7 @@
 """The order of a teardown and what its failures mean (seed 004, Process)."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.domain.teardown.order import (
     DECOMMISSION,

@@ -1,8 +1,9 @@
 """What of a plan a signature covers."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionName

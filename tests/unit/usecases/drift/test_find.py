@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.drift.observations import (

@@ -1,9 +1,9 @@
 """The work item of one task on some nodes: what each report of a node means."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, LookAtTask, StartTask, TaskItem

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import dataclasses
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import product
 from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from shipyard_api.actions.steps.pacing import POLICY
 from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
@@ -305,7 +307,7 @@ def test_a_design_that_cannot_be_read_ends_the_teardown_before_anything_is_touch
     def unreadable(_revision: int) -> tuple[Finding, ...]:
         raise provisioner_error()
 
-    item.kind = replace(item.kind, design_faults=unreadable)
+    item.kind = dataclasses.replace(item.kind, design_faults=unreadable)
     begun = item.clock.seconds
 
     assert item.run().startswith("failed: drain: Peer call: broken on purpose")

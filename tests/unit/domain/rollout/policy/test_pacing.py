@@ -1,7 +1,8 @@
 """What a policy makes of nodes that do not count, and of a window that closes while a group is at work."""
 
-from dataclasses import replace
 from datetime import time, timedelta
+
+from msgspec.structs import replace
 
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName

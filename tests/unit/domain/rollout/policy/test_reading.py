@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.groups import Phase
