@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
