@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shipyard_api.api.airship import errors as ours
-from shipyard_api.api.airship.texts import error_type_of, text_of
+from shipyard_api.api.airship.errors import error_type_of, text_of
 from shipyard_api.api.http import errors as http
 from shipyard_api.domain import error_kinds
 from shipyard_api.domain import errors as domain

@@ -29,12 +29,12 @@ from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.oslo_policy import policy
+from shipyard_api.api import oidc as oidc
 from shipyard_api.api.airship import error_answers
 from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.api.events import resources as events
 from shipyard_api.api.http.dialect import DIALECTS
-from shipyard_api.api.oidc import resources as oidc
 from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
 from shipyard_api.domain.actions import ActionId, ActionName, StepState

@@ -22,7 +22,6 @@ from shipyard_api.cli.commands import (
     deploy_templates,
     describe,
     drift,
-    explain,
     fleet,
     forecast,
     help_topics,
@@ -30,9 +29,7 @@ from shipyard_api.cli.commands import (
     imports,
     inventory,
     labels,
-    limits,
     login,
-    logs,
     mcp,
     node_operations,
     nodes,
@@ -43,9 +40,8 @@ from shipyard_api.cli.commands import (
     tasks,
     wait,
     watch,
-    workflows,
 )
-from shipyard_api.cli.commands.output_option import add_output_option
+from shipyard_api.cli.commands.shared_options import add_output_option
 from shipyard_api.cli.commands.syntax import ListGroup, examples
 from shipyard_api.cli.global_options import GlobalOptions, KeystoneOptions
 from shipyard_api.cli.output import answers
@@ -263,7 +259,7 @@ get.add_command(action_parts.get_groups)
 get.add_command(action_parts.get_steps)
 get.add_command(plan.get_plans)
 get.add_command(action_parts.events)
-get.add_command(workflows.get)
+get.add_command(describe.get)
 get.add_command(nodes.get_nodes)
 get.add_command(nodes.get_statuses)
 get.add_command(holds.get_holds)
@@ -280,9 +276,9 @@ for command in (
     describe_.add_command(command)
 for command in (
     plan.plan,
-    explain.explain,
+    configdocs.explain,
     forecast.forecast,
-    logs.logs,
+    action_parts.logs,
     watch.watch,
     wait.wait,
     control.pause,
@@ -290,7 +286,7 @@ for command in (
     control.stop,
     control.retry,
     control.ack,
-    limits.set_,
+    control.set_,
     reconcile.reconcile,
     approve.approve,
     control.control,
@@ -339,9 +335,9 @@ for command in (
     get,
     describe_,
     plan.plan,
-    explain.explain,
+    configdocs.explain,
     forecast.forecast,
-    logs.logs,
+    action_parts.logs,
     control.retry,
     control.ack,
     control.control,
@@ -352,11 +348,11 @@ for command in (software.software, labels.cluster, labels.role, labels.tag):
     add_output_option(command)
 for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release):
     add_output_option(command)
-for command in (limits.set_, reconcile.reconcile, approve.approve):
+for command in (control.set_, reconcile.reconcile, approve.approve):
     add_output_option(command)
 
 # Below `get` it has the option -o already.
-logs.logs.add_command(action_parts.events, "action")
+action_parts.logs.add_command(action_parts.events, "action")
 
 
 def main() -> None:

@@ -84,6 +84,7 @@ def api(
     """
     from shipyard_api.adapters.identity.tokens import TicketIdentities
     from shipyard_api.adapters.postgres_listen import PostgresNotices
+    from shipyard_api.api import oidc as oidc
     from shipyard_api.api.airship.app import Collaborators, dialect
     from shipyard_api.api.airship.costly_work import CostlyWork
     from shipyard_api.api.dashboard.app import PREFIX, Dashboard
@@ -93,7 +94,6 @@ def api(
     from shipyard_api.api.http.limits import Application
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.mount import Mount
-    from shipyard_api.api.oidc import resources as oidc
     from shipyard_api.usecases.actions.design_changes import changes_of_site
     from shipyard_api.usecases.callers import LimitWrites
     from shipyard_api.usecases.configdocs.versions import committed_revision

@@ -10,7 +10,7 @@ import shipyard_api
 import shipyard_api.api.airship.app
 import shipyard_api.wiring.bootstrap  # together they import every module that can define a family
 from shipyard_api.api.airship.error_answers import line_of
-from shipyard_api.api.airship.texts import WORDS as AIRSHIP
+from shipyard_api.api.airship.errors import WORDS as AIRSHIP
 from shipyard_api.api.fuel.error_answers import WORDS as FUEL
 from shipyard_api.api.http.errors import status_of
 from shipyard_api.api.ironic.error_answers import WORDS as IRONIC

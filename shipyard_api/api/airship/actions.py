@@ -19,8 +19,7 @@ from shipyard_api.api.airship.action_views import (
 )
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.holds import may_override, may_pass_policy
-from shipyard_api.api.airship.paging import link_next, wanted_actions
-from shipyard_api.api.airship.parameters import action_name, parameters
+from shipyard_api.api.airship.parameters import action_name, link_next, parameters, wanted_actions
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
 from shipyard_api.api.airship.statuses import messages
 from shipyard_api.api.airship.stored_plans import agreement

@@ -7,7 +7,6 @@ from pathlib import Path
 from shipyard_api.api.airship import (
     action_nodes,
     actions,
-    adoptions,
     approvals,
     configdocs,
     deploy_steps,
@@ -27,7 +26,6 @@ from shipyard_api.api.airship import (
     reports,
     site_differences,
     site_nodes,
-    site_statuses,
     steps,
     stored_plans,
     tasks,
@@ -45,7 +43,7 @@ from shipyard_api.api.http.dialect import Dialect, UseCases
 from shipyard_api.api.http.problems import Problems
 from shipyard_api.api.http.security import SecurityTxt
 from shipyard_api.api.http.waiting import EndedActions
-from shipyard_api.api.metrics.resource import Metrics
+from shipyard_api.api.metrics import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.ports.metrics import Exposition
 from shipyard_api.usecases.health import CheckHealth, ClockSkew
@@ -140,11 +138,11 @@ def routes(parts: Collaborators) -> dict[str, Guarded]:
         f"{v1}/nodes/{{node_name}}/health": holds.Health(
             ReportHealth(parts.node_holds), parts.schemas, parts.json_bytes
         ),
-        f"{v1}/adoptions": adoptions.Adoptions(parts.adopt, parts.schemas, parts.json_bytes),
+        f"{v1}/adoptions": site_nodes.Adoptions(parts.adopt, parts.schemas, parts.json_bytes),
         f"{v1}/holds": holds.Holds(parts.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(parts.node_holds),
         f"{v1}/site/differences": site_differences.SiteDifferences(parts.find_drift),
-        f"{v1}/site_statuses": site_statuses.SiteStatuses(parts.nodes.statuses),
+        f"{v1}/site_statuses": site_nodes.SiteStatuses(parts.nodes.statuses),
     }
 
 

@@ -7,10 +7,15 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.airship.causes import unknown_address, wrong_method
-from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavailable
+from shipyard_api.api.airship.errors import (
+    DetailsUnavailable,
+    StatusesUnavailable,
+    error_type_of,
+    text_of,
+    unknown_address,
+    wrong_method,
+)
 from shipyard_api.api.airship.statuses import details, error_status, plain
-from shipyard_api.api.airship.texts import error_type_of, text_of
 from shipyard_api.api.http.dialect import App
 from shipyard_api.api.http.errors import RETRY_SECONDS, set_headers, status_of
 from shipyard_api.domain.error_kinds import ShipyardError

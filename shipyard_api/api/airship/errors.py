@@ -1,16 +1,64 @@
 """Errors that only requests of Shipyard v1.0 can meet, with the sentences of its contract."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from shipyard_api.api.airship.causes import unknown_word
 from shipyard_api.api.http.errors import Broken, InvalidFormat, Overloaded, quoted
+from shipyard_api.domain import errors as domain
 from shipyard_api.domain.actions import Control
 from shipyard_api.domain.documents import BufferMode
-from shipyard_api.domain.error_kinds import NAMED, AskLater, ErrorKind, Invalid, NotFound, Text, joined, whole_seconds
+from shipyard_api.domain.error_kinds import (
+    NAMED,
+    AskLater,
+    ErrorKind,
+    Invalid,
+    NotFound,
+    Sentence,
+    ShipyardError,
+    Text,
+    joined,
+    whole_seconds,
+)
 from shipyard_api.domain.errors import UNSUITABLE
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.actions.request import listed
 from shipyard_api.usecases.nodes.list import StatusKind
+
+# As many characters of what a caller wrote are repeated and compared.
+_QUOTED = 60
+_LONGEST_PATH = 200
+
+
+def unknown_word(kind: str, written: str, known: Collection[str]) -> str:
+    """Return that a word is none of the known ones, with the nearest and the list."""
+    near = get_close_matches(written[:_QUOTED].lower(), known, 1)
+    guess = f" Did you mean '{near[0]}'?" if near else ""
+    return f"There is no {kind} '{quoted(written)}'.{guess} It is one of: {', '.join(known)}"
+
+
+def unknown_address(path: str, templates: Collection[str]) -> str:
+    """Return that an address does not exist, with the nearest one. ``templates``: addresses with parts in braces."""
+    path = path[:_LONGEST_PATH]
+    parts = path.split("/")
+    filled = {_filled(template, parts): template for template in templates}
+    near = get_close_matches(path, filled, 1)
+    guess = f" The nearest is {filled[near[0]]}." if near else ""
+    return f"There is no address {path}.{guess} GET /openapi.json lists all of them"
+
+
+def wrong_method(method: str, path: str, allowed: str) -> str:
+    """Return which methods an address takes."""
+    return f"{path[:_LONGEST_PATH]} does not take {method[:_QUOTED]}; it takes {allowed}"
+
+
+def _filled(template: str, parts: list[str]) -> str:
+    """Return the template with the path's own segments where it takes any."""
+    segments = template.split("/")
+    return "/".join(
+        parts[place] if part.startswith("{") and place < len(parts) else part for place, part in enumerate(segments)
+    )
+
 
 _VERSION_COUNT = "Incorrect number of versions for comparison"
 
@@ -176,3 +224,34 @@ ServiceBusy = ErrorKind(
     lambda pause: f"All callers together have used the processor time for them; ask again in {whole_seconds(pause)} s",
     retry=True,
 )
+
+
+WORDS: Mapping[ErrorKind[..., ShipyardError], Sentence] = {
+    domain.NothingCommitted: lambda: Text("Unable to locate a committed revision in Deckhand", domain.NOT_COMMITTED),
+    domain.NotRendered: lambda findings: Text(joined("; ", NAMED)(findings), title=BrokenDesign.title),
+}
+"""The sentences of this dialect in place of those of the tables."""
+
+# Contract: shipyard-rest, 5.1 has AppError, and 5.2 to 5.5 have ApiError.
+_APP_ERRORS = frozenset[ErrorKind[..., ShipyardError]](
+    {
+        domain.NothingToCompare,
+        InvalidDiffFormat,
+        WrongNumberOfVersions,
+        VersionsGivenTwice,
+        UnknownVersion,
+        SameVersion,
+    }
+)
+
+
+def text_of(failed: ShipyardError) -> Text:
+    """Return how an error is worded."""
+    return failed.text(WORDS)
+
+
+def error_type_of(kind: ErrorKind[..., ShipyardError]) -> str:
+    """Return the ``errorType`` of an error."""
+    if kind in _APP_ERRORS:
+        return "AppError"
+    return "InvalidFormatError" if issubclass(kind.family, InvalidFormat) else "ApiError"

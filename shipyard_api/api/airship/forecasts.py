@@ -11,8 +11,8 @@ from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.limits import NO_WRITE
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
-from shipyard_api.api.http.write_limit import NO_WRITE
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.assumptions import Beta, PhaseAssumption

@@ -13,9 +13,9 @@ from shipyard_api.api.airship.times import since
 from shipyard_api.api.entities import holds as entities
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.errors import SchemaViolated
+from shipyard_api.api.http.limits import SMALL_WRITE
 from shipyard_api.api.http.reading import boolean, parse_checked, threaded_json
 from shipyard_api.api.http.threads import threaded
-from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.findings import error, hidden_character
 from shipyard_api.domain.holds import Hold as HoldRecord
 from shipyard_api.domain.holds import HoldClass, HoldKind

@@ -1,19 +1,23 @@
 """Parameters of Shipyard v1.0 that several resources read."""
 
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import falcon
 
 from shipyard_api.api.airship.errors import InvalidVerbosity, UnsupportedAction
-from shipyard_api.api.http.reading import single, text
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.api.http.reading import is_descending, single, text, whole_number, words
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_sets import InvalidNodeSet, expand, is_node_set
+from shipyard_api.domain.notes import LENGTH
 from shipyard_api.domain.parameters import NODES, TARGET_NODES
-from shipyard_api.usecases.actions.request import named, takes
+from shipyard_api.usecases.actions.describe import ListQuery
+from shipyard_api.usecases.actions.request import named, recorded, takes
 
 USUAL_VERBOSITY = 1
 
@@ -73,3 +77,46 @@ def _expanded(key: str, written: Any) -> Any:
     except InvalidNodeSet as failed:
         message = f"The parameter {key} is wrong: {failed}."
         raise InvalidParameters([error("InvalidParameter", message, path=pointer(["parameters", key]))]) from None
+
+
+MOST = 1000
+
+
+def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> ListQuery:
+    """Return which actions a request asks for; without a ``limit`` all that its filters let through."""
+    names = words(req, "name", list(recorded()))
+    states = words(req, "state", [state.value for state in RunState])
+    lifecycles = words(req, "lifecycle", [lifecycle(state) for state in RunState])
+    both = [
+        state
+        for state in RunState
+        if (not states or state.value in states) and (not lifecycles or lifecycle(state) in lifecycles)
+    ]
+    return ListQuery(
+        names=[ActionName(name) for name in names],
+        states=both if states or lifecycles else None,
+        users=text(req, "user"),
+        since=since,
+        after=marker(req),
+        descending=is_descending(req),
+        limit=whole_number(req, "limit", 0, least=1, most=MOST) or None,
+    )
+
+
+def marker(req: falcon.Request) -> ActionId | None:
+    """Return the id after which a page of actions begins."""
+    written = single(req, "marker")
+    if written is None:
+        return None
+    if not (len(written) == LENGTH and written.isascii() and written.isalnum()):
+        raise falcon.HTTPInvalidParam(f"The value must be the id of an action, {LENGTH} letters and digits.", "marker")
+    return ActionId(written)
+
+
+def link_next(req: falcon.Request, resp: falcon.Response, last: ActionId | None, *, is_cut: bool) -> None:
+    """Link to the next page, if any: the same request with the last id as its marker."""
+    if not is_cut or last is None:
+        return
+    asked = [(name, value) for name, value in parse_qsl(req.query_string) if name != "marker"]
+    query = urlencode([*asked, ("marker", last)])
+    resp.set_header("Link", f'<{req.root_path}{req.path}?{query}>; rel="next"')

@@ -10,21 +10,20 @@ from msgspec import to_builtins
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.airship.deploy_steps import planned_entity
 from shipyard_api.api.airship.drain_plans import drain_plan_entity
-from shipyard_api.api.airship.errors import InvalidPlan
+from shipyard_api.api.airship.errors import InvalidPlan, text_of
 from shipyard_api.api.airship.explanations import lines_in
 from shipyard_api.api.airship.holds import may_override, may_pass_policy
 from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.stored_plans import stored_entity
-from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.airship.times import with_offset
 from shipyard_api.api.entities.holds import Hold
 from shipyard_api.api.entities.plans import ListedPlan, PlanList
 from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.errors import status_of
+from shipyard_api.api.http.limits import NO_WRITE, SMALL_WRITE
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.threads import threaded
-from shipyard_api.api.http.write_limit import NO_WRITE, SMALL_WRITE
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.json_types import JsonObject

@@ -6,7 +6,7 @@ from typing import ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_nodes import MOST, name_of_node
-from shipyard_api.api.airship.paging import marker
+from shipyard_api.api.airship.parameters import marker
 from shipyard_api.api.entities.tasks import TaskOfNode, TaskResult, TaskTotals
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, single, whole_number, words

@@ -8,7 +8,7 @@ import falcon
 from shipyard_api.api.airship import step_views, times
 from shipyard_api.api.airship.action_views import posted, shown_steps
 from shipyard_api.api.airship.errors import InvalidWorkflowId, WorkflowNotFound
-from shipyard_api.api.airship.paging import link_next, wanted_actions
+from shipyard_api.api.airship.parameters import link_next, wanted_actions
 from shipyard_api.api.entities.types import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import single

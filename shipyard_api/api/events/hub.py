@@ -5,20 +5,55 @@ nothing more, and reads from the database again until it has caught up.
 """
 
 import asyncio
+import json
 import logging
 import random
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import aclosing
 from functools import lru_cache
+from typing import Any
 
-from shipyard_api.api.events import wire
+import falcon.asgi
+
 from shipyard_api.api.http.threads import in_events_thread, in_thread
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.ports.state.journal import EventFormat
+from shipyard_api.ports.state.journal import ActionEntry, EventFormat
 from shipyard_api.ports.wakeup import JournalNotices
-from shipyard_api.usecases.journal.follow import FollowJournal
+from shipyard_api.usecases.journal.follow import FollowJournal, as_cloud_event, as_fields
+
+RETRY_MS = 2000
+_FIELDS = {EventFormat.SHIPYARD: as_fields, EventFormat.CLOUDEVENTS: as_cloud_event}
+
+
+class Block(falcon.asgi.SSEvent):
+    """A part of a stream that is bytes already, since many listeners get the same."""
+
+    def __init__(self, block: bytes) -> None:
+        super().__init__()
+        self.block = block
+
+    def serialize(self, handler: Any = None) -> bytes:
+        """Return the bytes."""
+        return self.block
+
+
+def first(cursor: int) -> Block:
+    """Return the beginning of a stream: the caller knows its cursor before there is an event."""
+    return Block(f"retry: {RETRY_MS}\nid: {cursor}\n\n".encode())
+
+
+def heartbeat(cursor: int) -> bytes:
+    """Return a comment that keeps the connection alive, with the cursor: other actions may have moved it on."""
+    return f": heartbeat\nid: {cursor}\n\n".encode()
+
+
+def event(action_entry: ActionEntry, written: EventFormat) -> bytes:
+    """Return an entry as an event, whose data has this form."""
+    data = json.dumps(_FIELDS[written](action_entry), ensure_ascii=False)
+    return f"id: {action_entry.entry.id}\nevent: {action_entry.entry.kind}\ndata: {data}\n\n".encode()
+
 
 LOG = logging.getLogger(__name__)
 
@@ -109,7 +144,7 @@ class Hub:
         after: int | None,
         serving: Callable[[], bool] = lambda: True,
         written: EventFormat = EventFormat.SHIPYARD,
-    ) -> AsyncIterator[wire.Block]:
+    ) -> AsyncIterator[Block]:
         """Return a stream of the entries behind a cursor; None: of those from now on.
 
         ``serving`` says whether the process goes on. Raises TooManyListeners, ActionNotFound and StoreUnavailable.
@@ -123,12 +158,12 @@ class Hub:
         cursor = self._position if after is None else min(after, self._position)
         return self._stream(_Listener(action, cursor, written))
 
-    async def _stream(self, listener: _Listener) -> AsyncIterator[wire.Block]:
+    async def _stream(self, listener: _Listener) -> AsyncIterator[Block]:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._lifetime * random.uniform(0.9, 1.0)  # noqa: S311  # not all at the same time
         self._listeners.add(listener)
         try:
-            yield wire.first(listener.cursor)
+            yield first(listener.cursor)
             while self._tasks and (now := loop.time()) < end:
                 if listener not in self._live:
                     block = await self._missed(listener)
@@ -138,9 +173,9 @@ class Hub:
                     continue
                 else:
                     block, listener.cursor = listener.take(), self._position
-                    block = block or wire.heartbeat(listener.cursor)
+                    block = block or heartbeat(listener.cursor)
                 if block:
-                    yield wire.Block(block)
+                    yield Block(block)
         except StoreUnavailable:
             return  # the caller comes back with its cursor
         finally:
@@ -161,7 +196,7 @@ class Hub:
 
     def _read_page(self, after: int, until: int, action: ActionId | None, written: EventFormat) -> tuple[bytes, int]:
         page = self._follow.page(after, until, action)
-        return b"".join(wire.event(entry, written) for entry in page.entries), page.until
+        return b"".join(event(entry, written) for entry in page.entries), page.until
 
     def _leave(self, listener: _Listener) -> None:
         self._listeners.discard(listener)
@@ -227,7 +262,7 @@ class Hub:
         blocks: dict[tuple[EventFormat, ActionId | None], list[bytes]] = defaultdict(list)
         for written in formats:
             for entry in page.entries:
-                block = wire.event(entry, written)
+                block = event(entry, written)
                 blocks[written, entry.action].append(block)
                 blocks[written, None].append(block)
         return {key: b"".join(events) for key, events in blocks.items()}, page.until

@@ -4,8 +4,7 @@ from shipyard_api.api.fuel import error_answers
 from shipyard_api.api.fuel.discovery import Tokens, Version
 from shipyard_api.api.fuel.graphs import DeploymentTasks, GraphInDot, PartOfTasks
 from shipyard_api.api.fuel.labels import Labels, OneLabel
-from shipyard_api.api.fuel.node_facts import DeploymentDefaults
-from shipyard_api.api.fuel.nodes import Assignment, Nodes, NodeTags, OneNode, TagCheck
+from shipyard_api.api.fuel.nodes import Assignment, DeploymentDefaults, Nodes, NodeTags, OneNode, TagCheck
 from shipyard_api.api.fuel.owners import Attributes, Clusters, OneCluster, OneRelease, Releases
 from shipyard_api.api.fuel.runs import Deploy, History, Transaction, Transactions
 from shipyard_api.api.fuel.unserved import Graphs

@@ -9,8 +9,8 @@ from shipyard_api.api.fuel import reading
 from shipyard_api.api.fuel.graphs import READ, set_warnings
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
+from shipyard_api.api.http.limits import SMALL_WRITE
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import Label, OwnerKind
 from shipyard_api.domain.task_graph.tasks import Domain

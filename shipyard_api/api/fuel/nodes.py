@@ -10,13 +10,14 @@ from shipyard_api.api.fuel import reading
 from shipyard_api.api.fuel.graphs import READ, set_warnings
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
+from shipyard_api.api.http.limits import SMALL_WRITE
 from shipyard_api.api.http.reading import single
-from shipyard_api.api.http.threads import answer_in_thread, threaded_design
-from shipyard_api.api.http.write_limit import SMALL_WRITE
+from shipyard_api.api.http.threads import answer_in_thread, threaded, threaded_design
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
 from shipyard_api.ports.state.software import StoredNode
+from shipyard_api.usecases.software.node_facts import NodeFacts, ShowNodeFacts
 from shipyard_api.usecases.software.nodes import DesignedNode, SoftwareNodes
 from shipyard_api.usecases.software.run_states import NodeRun
 
@@ -195,4 +196,39 @@ def _node(node: StoredNode, run: NodeRun | None, designed: DesignedNode | None) 
             "labels": dict(designed.labels),
             "addresses": dict(designed.addresses),
         },
+    }
+
+
+class DeploymentDefaults:
+    """The records of nodes, in the order in which they run."""
+
+    policy: ClassVar[Policy] = {"GET": READ}
+
+    def __init__(self, show: ShowNodeFacts) -> None:
+        self._show = show
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Answer with a record for each node in each group; `nodes` chooses some nodes."""
+        cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
+        resp.media = [_record(node_facts) for node_facts in self._show(cluster.id, reading.separated(req, "nodes"))]
+
+
+def _record(facts: NodeFacts) -> dict[str, Any]:
+    tasks = [
+        {
+            "id": task.document["id"],
+            "type": task.document["type"],
+            "priority": task.priority,
+            "uids": [str(facts.id)],
+            "parameters": task.document.get("parameters", {}),
+        }
+        for task in facts.tasks
+    ]
+    return {
+        "uid": str(facts.id),
+        "name": facts.node,
+        "role": facts.role,
+        "priority": facts.priority,
+        "tasks": tasks,
     }

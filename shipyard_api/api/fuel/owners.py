@@ -11,8 +11,8 @@ from shipyard_api.api.fuel.graphs import READ, WRITE, set_warnings
 from shipyard_api.api.fuel.unserved import NO_CLUSTERS
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
+from shipyard_api.api.http.limits import SMALL_WRITE
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.domain.task_graph.layers import Cluster, OwnerKind, Release
 from shipyard_api.usecases.software.graphs import ManageGraphs, WrittenRelease
 

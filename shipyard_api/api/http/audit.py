@@ -9,8 +9,8 @@ from typing import Any
 
 import falcon
 
+from shipyard_api.api.http.limits import WRITES
 from shipyard_api.api.http.request_context import created_action
-from shipyard_api.api.http.write_limit import WRITES
 from shipyard_api.observing.logs import AUDIT, shortened, shortened_query
 
 LOG = logging.getLogger(AUDIT)

@@ -10,7 +10,7 @@ import falcon
 from shipyard_api.api.http import errors as http
 from shipyard_api.api.http.dialect import App
 from shipyard_api.api.http.problems import Problem
-from shipyard_api.api.ironic.faults import NotServed, TooDeep
+from shipyard_api.api.ironic.reading import NotServed, TooDeep
 from shipyard_api.api.ironic.templates import RULES
 from shipyard_api.domain.deploy_steps.errors import InvalidTemplate
 from shipyard_api.domain.deploy_steps.templates import DUPLICATE_STEP

@@ -11,8 +11,16 @@ import falcon.asgi
 
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.reading import parse_value, read_body
-from shipyard_api.api.ironic.faults import TooDeep
 from shipyard_api.ports.state.deploy_templates import TemplateId
+
+
+class TooDeep(Fault):
+    """The body is nested deeper than this dialect reads; answered without the wrapping of other faults."""
+
+
+class NotServed(Fault):
+    """There is no such resource, method or version (contract, 5: the second form)."""
+
 
 FIELDS = ("uuid", "name", "steps", "extra", "created_at", "updated_at", "links")
 """The fields of a template."""

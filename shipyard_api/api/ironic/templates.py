@@ -13,8 +13,8 @@ from shipyard_api.api.http import entity_tags
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.hidden_arguments import without_secrets
+from shipyard_api.api.http.limits import SMALL_WRITE
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.api.http.write_limit import SMALL_WRITE
 from shipyard_api.api.ironic import patches, reading
 from shipyard_api.domain.policy import TEMPLATE_PREFIX
 from shipyard_api.ports.state.deploy_templates import Page, SortKey, StoredTemplate

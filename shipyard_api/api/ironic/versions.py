@@ -5,7 +5,7 @@ import re
 import falcon
 from msgspec import Struct
 
-from shipyard_api.api.ironic.faults import NotServed
+from shipyard_api.api.ironic.reading import NotServed
 
 HEADER = "X-OpenStack-Ironic-API-Version"
 OLDEST, NEWEST = 1, 55

@@ -6,12 +6,13 @@ import click
 
 from shipyard_api.cli.client import Api, json_content
 from shipyard_api.cli.commands import shared_options
-from shipyard_api.cli.commands.actions import start
+from shipyard_api.cli.commands.actions import parse_parameters, start
 from shipyard_api.cli.commands.request import fail, path_segment, show
-from shipyard_api.cli.commands.syntax import check_action_id, examples, full_action_id, is_action_id
+from shipyard_api.cli.commands.syntax import ItemGroup, check_action_id, examples, full_action_id, is_action_id
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output import action_tables
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, object_at, objects_at
 from shipyard_api.cli.output.wording import printable
 
@@ -176,3 +177,43 @@ def ack(options: GlobalOptions, /, action_id: str, reason: str) -> None:
         expected=202,
         cli=lambda _: f"acknowledge successfully submitted for action {action}",
     )
+
+
+class SetGroup(ItemGroup):
+    """The group ``set``, which accepts ``action/ID`` in place of its command."""
+
+    items = {"action": [("action/action id", lambda action: [action])]}  # noqa: RUF012 - a class attribute, as in click's own groups
+
+
+@click.group(
+    "set",
+    cls=SetGroup,
+    short_help="Change the limits of a running action.",
+    epilog=examples(f"shipyard set action/{_ID} drain-timeout=7200"),
+)
+def set_() -> None:
+    """Change the limits of a running action; `shipyard set action/ID NAME=VALUE` is the same."""
+
+
+@click.command(
+    "action",
+    short_help="Change the limits of a running action.",
+    epilog=examples(
+        f"shipyard set action {_ID} drain-timeout=7200 grace-period=600",
+        f"shipyard set action/{_ID} on-blocked=fail",
+    ),
+)
+@click.argument("action_id")
+@click.argument("limits", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.pass_obj
+def set_limits(options: GlobalOptions, /, action_id: str, limits: tuple[str, ...]) -> None:
+    """Change limits of the action ACTION_ID, which uses them from its next look at its work on.
+
+    Limits in seconds: drain-timeout, grace-period, clear-labels-timeout, remove-etcd-timeout, etcd-ready-timeout,
+    shutdown-kubelet-timeout. What a drain does about pods that a budget keeps: on-blocked=wait, fail or delete.
+    """
+    path, changes = f"actions/{check_action_id(action_id)}/limits", parse_parameters(limits)
+    show(options, lambda api: api.patch(path, changes), cli=action_tables.limits)
+
+
+set_.add_command(set_limits)

@@ -178,3 +178,24 @@ def _check_workflow_id(value: str) -> None:
         good = False
     if not good:
         raise click.UsageError("Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS")
+
+
+@click.command(
+    "workflows",
+    short_help="List the workflows of the last 30 days.",
+    epilog=examples(
+        "shipyard get workflows",
+        "shipyard get workflows --since=2026-11-01",
+    ),
+)
+@click.option(
+    "--since",
+    metavar="DATE",
+    help="Begun at or after it, such as 2026-11-21T08:00. (default: 30 days ago)",
+)
+@click.pass_obj
+def get(options: GlobalOptions, /, since: str | None) -> None:
+    """List workflows, the runs of actions. The default is those that began in the last 30 days."""
+    query = [("since", since)] if since else []
+
+    show(options, lambda api: api.get("workflows", query), cli=action_tables.workflows)

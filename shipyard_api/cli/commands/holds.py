@@ -12,7 +12,7 @@ from shipyard_api.cli.commands.syntax import ItemGroup, check_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import hold_tables
 from shipyard_api.cli.output.answers import Answer
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.shapes import JsonObject, parse_object
 from shipyard_api.domain.node_sets import InvalidNodeSet, expand, is_node_set
 

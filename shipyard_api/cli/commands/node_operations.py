@@ -12,7 +12,7 @@ from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import deploy_step_tables, drain_tables, hardware_tables
 from shipyard_api.cli.output.answers import Answer
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.printout import Printout, sections
 from shipyard_api.cli.output.shapes import list_at, parse_object
 from shipyard_api.cli.output.status_text import done

@@ -1,9 +1,12 @@
 """Options and arguments that several commands take."""
 
+from dataclasses import replace
+
 import click
 
 from shipyard_api.cli.commands.syntax import LATEST, check_id, newest_plan
 from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output.answers import KUBECTL_FORMS
 
 PLAN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 """A plan's id for examples."""
@@ -45,3 +48,25 @@ stored_plan = click.option(
     callback=_plan_query,
     help="Start it from this stored plan, and only if it does what the plan says.",
 )
+
+
+def add_output_option(command: click.Command) -> None:
+    """Let a command, or every command of a group, take ``-o``."""
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            add_output_option(inner)
+        return
+    command.params.append(
+        click.Option(
+            ["-o", "--output"],
+            type=click.Choice(KUBECTL_FORMS),
+            expose_value=False,
+            callback=_choose,
+            help="JSON or YAML, only the names, or tables with more columns. (default: --output-format)",
+        )
+    )
+
+
+def _choose(context: click.Context, _: click.Parameter, form: str | None) -> None:
+    if form and isinstance(context.obj, GlobalOptions):
+        context.obj = replace(context.obj, form=form)

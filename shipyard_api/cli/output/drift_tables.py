@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, parse_object, required
 from shipyard_api.cli.output.wording import case_rows, news, printable, to_the_second

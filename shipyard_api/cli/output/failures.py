@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shipyard_api.api.entities.groups import DeploymentGroup
 from shipyard_api.api.entities.nodes import Node
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.wording import printable, reason_text
 

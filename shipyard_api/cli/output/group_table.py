@@ -13,7 +13,7 @@ from rich.text import Text
 
 from shipyard_api.api.entities.groups import DeploymentGroup
 from shipyard_api.cli.output.marks import DIM, GROUP_MARKS, NODE_MARKS, UNKNOWN, marked
-from shipyard_api.cli.output.short_names import prefixes, shortened
+from shipyard_api.cli.output.names import prefixes, shortened
 from shipyard_api.cli.output.snapshot import ACTIVE
 from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, printable, status_words
 

@@ -6,7 +6,7 @@ from shipyard_api.api import entities
 from shipyard_api.cli.output import forecast_tables
 from shipyard_api.cli.output.drain_tables import drains
 from shipyard_api.cli.output.hold_tables import held
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.plan_tree import needs, tree
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (

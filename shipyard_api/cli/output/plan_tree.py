@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, required
 from shipyard_api.cli.output.wording import to_the_second
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shipyard_api.api import entities
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.shapes import JsonObject, as_entity, objects_at, required
 from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.api import entities
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, as_entity, list_at, object_at, objects_at, parse_object, required
 from shipyard_api.cli.output.status_text import message_lines

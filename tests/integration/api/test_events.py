@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.adapters.postgres_listen import PostgresNotices
+from shipyard_api.api.events import hub
 from shipyard_api.api.events import hub as hub_module
-from shipyard_api.api.events import wire
 from shipyard_api.api.events.hub import Hub, TooManyListeners
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
@@ -32,7 +32,7 @@ from tests.refusals import refuses
 from tests.waiting import PATIENCE
 
 AT = datetime(2026, 11, 22, 7, 0, 0, 250_000, tzinfo=UTC)
-Stream = AsyncIterator[wire.Block]
+Stream = AsyncIterator[hub.Block]
 
 
 def write(connection: sa.Connection, action: ActionId, *texts: str) -> None:

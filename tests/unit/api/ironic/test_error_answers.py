@@ -6,7 +6,7 @@ import falcon
 
 from shipyard_api.api.http.errors import BodyIncomplete, Fault, InvalidAddress
 from shipyard_api.api.ironic.error_answers import install
-from shipyard_api.api.ironic.faults import NotServed
+from shipyard_api.api.ironic.reading import NotServed
 from shipyard_api.domain.error_kinds import Unauthenticated
 from shipyard_api.domain.errors import TooManyRequests
 from shipyard_api.ports.errors import Unavailable

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.cli.output.short_names import prefixes, shortened
+from shipyard_api.cli.output.names import prefixes, shortened
 from tests.unit.tables import every_row
 
 PREFIXES = {

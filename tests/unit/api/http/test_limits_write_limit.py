@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from shipyard_api.api.http.write_limit import NO_WRITE, SMALL_WRITE, WriteLimit
+from shipyard_api.api.http.limits import NO_WRITE, SMALL_WRITE, WriteLimit
 from tests.unit.tables import every_row
 
 LARGE = 256 * 1024

@@ -1,4 +1,4 @@
-"""``/metrics``: what a monitoring system scrapes."""
+"""``/metrics``: what a monitoring system scrapes; outside of every dialect."""
 
 from typing import ClassVar
 

@@ -2,7 +2,7 @@
 
 import json
 
-from shipyard_api.cli.output.explanation_text import explanation
+from shipyard_api.cli.output.configdocs_tables import explanation
 
 PLACE = {"schema": "a/B/v1", "layer": "site", "collection": "design", "number": 2, "revision": 4, "line": 12}
 

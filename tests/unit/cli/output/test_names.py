@@ -1,6 +1,6 @@
 """Lists of names in a cell."""
 
-from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.names import listed
 from tests.unit.tables import every_row
 
 LISTS = {

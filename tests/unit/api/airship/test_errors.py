@@ -1,8 +1,7 @@
 """The sentences of Shipyard v1.0, which scripts compare: a row is an error, its code and its texts."""
 
-from shipyard_api.api.airship import causes
 from shipyard_api.api.airship import errors as ours
-from shipyard_api.api.airship.texts import text_of
+from shipyard_api.api.airship.errors import text_of
 from shipyard_api.api.http.errors import status_of
 from shipyard_api.domain import errors
 from shipyard_api.domain.actions import Control
@@ -88,7 +87,7 @@ def test_what_is_behind_an_error_is_in_its_list(failed: ShipyardError, cause: st
 def test_an_unknown_address_leads_to_the_nearest(path: str, nearest: str | None) -> None:
     templates = ["/health", "/api/v1.0/actions", "/api/v1.0/actions/{action_id}/steps/{step_id}"]
 
-    said = causes.unknown_address(path, templates)
+    said = ours.unknown_address(path, templates)
 
     assert said.startswith(f"There is no address {path[:200]}.")
     assert f" The nearest is {nearest}. " in said if nearest else "nearest" not in said

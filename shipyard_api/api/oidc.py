@@ -1,4 +1,4 @@
-"""``/oidc``: sign in with the provider by the authorization code flow with PKCE, and sign out (OpenID Connect Core)."""
+"""``/oidc``: sign in to the page with an OpenID provider by the authorization code flow with PKCE, and sign out."""
 
 from typing import Any, ClassVar, Protocol
 

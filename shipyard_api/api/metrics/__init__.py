@@ -1,1 +1,0 @@
-"""Metrics for monitoring systems; outside of every dialect."""
