@@ -36,7 +36,7 @@ from shipyard_simulators.server import in_thread
 from tests.fakes import provisioner as fakes
 from tests.waiting import PATIENCE
 
-TIME_SCALE = 0.002  # a prepare takes 0.12 s
+TIME_SCALE = 0.0005  # a prepare takes 30 ms: what must still run while something happens hangs
 DESIGN_TOKEN = "design-token"
 
 
