@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-import requests
-
 from shipyard_api.http.deadline import Answer, Connections, Limits, Request
 from shipyard_simulators.etcd.cluster import MemberState
 from shipyard_simulators.etcd.simulator import EtcdSimulator
 from shipyard_simulators.server import Served, Server, in_thread
-from shipyard_simulators.tests.in_process import answered
+from shipyard_simulators.tests.in_process import called
 
 _servers: dict[int, Server] = {}
 _etcds: list[EtcdSimulator] = []
@@ -70,18 +68,16 @@ def _exchange(connections: Connections, request: Request, limits: Limits) -> Ite
         with _over_socket(connections, request, limits) as answer:
             yield answer
         return
-    prepared = requests.PreparedRequest()
-    prepared.method, prepared.url, prepared.body = request.method, connections.address + request.target, request.body
-    prepared.headers = dict(request.headers)  # type: ignore[assignment]  # any mapping will do
+    url = connections.address + request.target
     for call in () if member else BEFORE:
         call()
     try:
-        given = answered(prepared, server)
+        status, headers, content = called(server, request.method, url, request.headers, request.body)
     finally:
         for call in AFTERWARDS:
             call()
-    headers = {name.lower(): value for name, value in given.headers.items()}
-    yield Answer(given.status_code, headers, iter([given.content] if given.content else []))
+    named = {name.lower(): value for name, value in headers}
+    yield Answer(int(status[:3]), named, iter([content] if content else []))
 
 
 Connections.exchange = _exchange  # type: ignore[method-assign]

@@ -6,7 +6,7 @@ network for everything else, such as a simulator in a process of its own. A test
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -48,38 +48,50 @@ class _InProcess(HTTPAdapter):
 
 def answered(request: requests.PreparedRequest, server: Server) -> requests.Response:
     """Return what the application of a server answers. Raises ConnectionError for a connection that it would cut."""
-    started: list[Any] = []
-
-    def start_response(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
-        started[:] = status, headers
-        return body.write
-
-    body = io.BytesIO()
-    try:
-        parts = server.get_app()(_environ(request, server), start_response)
-        body.write(b"".join(parts))
-        if hasattr(parts, "close"):
-            parts.close()
-    except ConnectionCut as cut:
-        raise requests.ConnectionError(request=request) from cut
-    status, headers = started
+    status, headers, content = called(server, request.method, request.url, request.headers, request.body)
     answer = requests.Response()
     answer.status_code, answer.reason = int(status[:3]), status[4:]
     answer.headers = CaseInsensitiveDict(headers)
     answer.request, answer.url = request, str(request.url)
-    answer._content = body.getvalue()
-    answer.raw = HTTPResponse(io.BytesIO(answer.content), headers, preload_content=False)
+    answer._content = content
+    answer.raw = HTTPResponse(io.BytesIO(content), headers, preload_content=False)
     answer.encoding = requests.utils.get_encoding_from_headers(answer.headers)
-    if request.method != "HEAD" and len(answer.content) < int(answer.headers.get("Content-Length", 0)):
-        raise requests.exceptions.ChunkedEncodingError(request=request)
     return answer
 
 
-def _environ(request: requests.PreparedRequest, server: Server) -> dict[str, Any]:
-    address = urlsplit(request.url)
-    content = request.body.encode() if isinstance(request.body, str) else request.body or b""
+def called(
+    server: Server, method: str | None, url: str | None, headers: Mapping[str, Any], body: bytes | str | None
+) -> tuple[str, list[tuple[str, str]], bytes]:
+    """Return status, headers and body of an answer; raise what ``requests`` does where one is cut, or cut short."""
+    started: list[Any] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
+        started[:] = status, headers
+        return written.write
+
+    written = io.BytesIO()
+    try:
+        parts = server.get_app()(_environ(server, method, url, headers, body), start_response)
+        written.write(b"".join(parts))
+        if hasattr(parts, "close"):
+            parts.close()
+    except ConnectionCut as cut:
+        raise requests.ConnectionError from cut
+    status, answered_headers = started
+    content = written.getvalue()
+    announced = next((value for name, value in answered_headers if name.lower() == "content-length"), 0)
+    if method != "HEAD" and len(content) < int(announced):
+        raise requests.exceptions.ChunkedEncodingError
+    return status, answered_headers, content
+
+
+def _environ(
+    server: Server, method: str | None, url: str | None, headers: Mapping[str, Any], body: bytes | str | None
+) -> dict[str, Any]:
+    address = urlsplit(url)
+    content = body.encode() if isinstance(body, str) else body or b""
     environ: dict[str, Any] = {
-        "REQUEST_METHOD": request.method,
+        "REQUEST_METHOD": method,
         "PATH_INFO": unquote_to_bytes(str(address.path)).decode("latin-1"),
         "QUERY_STRING": str(address.query),
         "SERVER_NAME": "127.0.0.1",
@@ -90,7 +102,7 @@ def _environ(request: requests.PreparedRequest, server: Server) -> dict[str, Any
         "CONTENT_TYPE": server.untyped,
         "wsgi.input": io.BytesIO(content),
     }
-    for name, value in request.headers.items():
+    for name, value in headers.items():
         key = name.upper().replace("-", "_")
         text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
         environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = text
