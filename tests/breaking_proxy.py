@@ -6,8 +6,8 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.message import Message
 from enum import Enum
@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from tests.prompt_servers import served
 from tests.waiting import PATIENCE
 
 _NAMED = re.compile(r"/(machines|tags|nodes|tasks)/(?!\?)[^/?]+")
@@ -95,17 +96,11 @@ class BreakingProxy(ThreadingHTTPServer):
             return breakage
 
 
-@contextmanager
-def proxy(peer: str, breaks: Callable[[Call], Breakage | None] = lambda _: None) -> Iterator[BreakingProxy]:
+def proxy(
+    peer: str, breaks: Callable[[Call], Breakage | None] = lambda _: None
+) -> AbstractContextManager[BreakingProxy]:
     """Run a proxy in a thread of this process while the block lasts."""
-    with BreakingProxy(peer, breaks) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return served(BreakingProxy(peer, breaks))
 
 
 def kind_of(method: str, path: str, body: bytes) -> str:

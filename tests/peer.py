@@ -1,13 +1,13 @@
 """A peer on loopback that answers as it is told, for what no simulator ever says."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
+
+from tests.prompt_servers import served
 
 API = "/api/v1.0"
 PATIENT = 20.0  # seconds; no answer that comes takes that long
@@ -81,17 +81,9 @@ class Peer(ThreadingHTTPServer):
         return [f"{one.method} {one.path}" for one in self.requests if one.method != "GET"]
 
 
-@contextmanager
-def running() -> Iterator[Peer]:
+def running() -> AbstractContextManager[Peer]:
     """Run a peer in a thread of this process while the block lasts."""
-    with Peer() as peer:
-        thread = threading.Thread(target=peer.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield peer
-        finally:
-            peer.shutdown()
-            thread.join()
+    return served(Peer())
 
 
 class Handler(BaseHTTPRequestHandler):

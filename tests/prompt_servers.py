@@ -5,11 +5,15 @@ with the test, and end only when they look. Here a connection wakes them.
 """
 
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from socketserver import BaseServer
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.waiting import PATIENCE
 
+Served = TypeVar("Served", bound=BaseServer)
 _serve_forever, _shutdown = BaseServer.serve_forever, BaseServer.shutdown
 
 
@@ -26,3 +30,16 @@ def _end(server: Any) -> None:
 
 
 BaseServer.serve_forever, BaseServer.shutdown = _serve, _end  # type: ignore[method-assign]
+
+
+@contextmanager
+def served(server: Served) -> Iterator[Served]:
+    """Run a server in a thread of this process while the block lasts."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -8,12 +8,14 @@ import secrets
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.prompt_servers import served
 
 ACCOUNT, PASSWORD = "shipyard", "shipyard-pw"
 LOGIN = {
@@ -127,17 +129,9 @@ class Keystone(ThreadingHTTPServer):
         return sum(one == ("GET", "/v3/auth/tokens") for one in self.asked)
 
 
-@contextmanager
-def running() -> Iterator[Keystone]:
+def running() -> AbstractContextManager[Keystone]:
     """Run one in a thread of this process while the block lasts."""
-    with Keystone() as keystone:
-        thread = threading.Thread(target=keystone.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield keystone
-        finally:
-            keystone.shutdown()
-            thread.join()
+    return served(Keystone())
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -4,7 +4,6 @@ All have the same nodes. A provisioner joins by a class like ``FakeSite`` and a 
 """
 
 import json
-import threading
 import time
 import urllib.request
 import uuid
@@ -34,6 +33,7 @@ from shipyard_simulators.maas.site import read_machines
 from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.server import in_thread
 from tests.fakes import provisioner as fakes
+from tests.prompt_servers import served
 from tests.waiting import PATIENCE
 
 TIME_SCALE = 0.0005  # a prepare takes 30 ms: what must still run while something happens hangs
@@ -373,12 +373,8 @@ def _design_store(documents: list[dict[str, Any]]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_port}/api/v1.0"
-        server.shutdown()
-        thread.join()
 
 
 def _documents(*, valid: bool) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from shipyard_api.wiring.provisioners import provisioner
 from shipyard_api.wiring.settings import load
 from tests.contract.provisioner_sites import NODES, Fate, Plot, Site, Slip
 from tests.distributions import installed_example
+from tests.prompt_servers import served
 
 UNREADABLE = 404
 IMAGE_SECONDS = 0.05
@@ -114,12 +115,7 @@ class RedfishSite(Site):
 
     def __init__(self, plot: Plot, cleanup: ExitStack, _directory: Path) -> None:
         self._valid = not plot.invalid
-        self.bmcs = Bmcs(plot)
-        thread = threading.Thread(target=self.bmcs.serve_forever, args=(0.01,))
-        thread.start()
-        cleanup.callback(thread.join)
-        cleanup.callback(self.bmcs.server_close)
-        cleanup.callback(self.bmcs.shutdown)
+        self.bmcs = cleanup.enter_context(served(Bmcs(plot)))
         cleanup.enter_context(installed_example("redfish_provisioner"))
         settings = load(
             {

@@ -2,7 +2,6 @@
 
 import base64
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.ports.errors import Unavailable
 from tests.authority import Authority
 from tests.peer import Answer, Peer, running
+from tests.prompt_servers import served
 from tests.unit.tables import every_row
 
 TOKEN = "s3cret-token"
@@ -158,17 +158,12 @@ def secured(authority: Authority, clients: ssl.VerifyMode = ssl.CERT_NONE) -> It
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.file))
     context.verify_mode = clients
     context.load_cert_chain(*authority.vouch("server"))
-    with Peer() as peer:
-        peer.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that do not trust it hang up
-        peer.socket = context.wrap_socket(peer.socket, server_side=True)
-        peer.on("GET /api/v1/nodes", Answer(200, LIST))
-        thread = threading.Thread(target=peer.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield peer
-        finally:
-            peer.shutdown()
-            thread.join()
+    peer = Peer()
+    peer.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that do not trust it hang up
+    peer.socket = context.wrap_socket(peer.socket, server_side=True)
+    peer.on("GET /api/v1/nodes", Answer(200, LIST))
+    with served(peer):
+        yield peer
 
 
 def test_only_an_authority_that_is_named_is_trusted_and_only_for_its_host(authority: Authority, tmp_path: Path) -> None:
