@@ -186,11 +186,11 @@ def one_after_another(url: str, new: Callable[..., Any]) -> Iterator[Callable[..
     """Make worlds in one database: each closes the one before, whose rows are taken out."""
     made: list[Any] = []
 
-    def make(**plan: Any) -> Any:
+    def make(*names: Any, **plan: Any) -> Any:
         if made:
             made.pop().close()
             empty(url)
-        made.append(new(url, **plan))
+        made.append(new(url, *names, **plan))
         return made[-1]
 
     yield make

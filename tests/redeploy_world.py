@@ -54,6 +54,20 @@ from tests.world import SCHEMAS, Checkpoints, Watched
 
 NODES = ("n1", "n2", "n3")
 ETCD = "kubernetes-etcd"
+CONTROL_AND_COMPUTE = [
+    group_entry(
+        "control",
+        critical=True,
+        selectors=[{"node_names": ["n1"]}],
+        success_criteria={"percent_successful_nodes": 100},
+    ),
+    group_entry(
+        "compute",
+        depends_on=["control"],
+        selectors=[{"node_names": ["n2", "n3"]}],
+        success_criteria={"minimum_successful_nodes": 1},
+    ),
+]
 # Short: each further poll costs a test its turn, and shows nothing new.
 DURATIONS = {
     "prepare_nodes": 20,
@@ -99,7 +113,7 @@ class RedeployWorld(SimulatedWorld):
     def deployed(
         cls,
         url: str,
-        peer: str,
+        peer: str = "ironic",
         groups: Sequence[Mapping[str, Any]] = (),
         *,
         protected: bool = True,

@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 from shipyard_api.domain.actions import ENDED, ActionName, RunState
 from shipyard_api.domain.errors import InvalidParameters, InvalidTargets, UnknownNodes
-from tests.factories import group_entry
-from tests.redeploy_world import RedeployWorld
+from tests.databases import one_after_another
+from tests.redeploy_world import CONTROL_AND_COMPUTE, RedeployWorld
 from tests.refusals import refuses
 from tests.simulated_peers import time_of
 from tests.world import SETTLE, KilledError
 
 POWER_CYCLE = ActionName("power_cycle")
-GROUPS = [
-    group_entry(
-        "control",
-        critical=True,
-        selectors=[{"node_names": ["n1"]}],
-        success_criteria={"percent_successful_nodes": 100},
-    ),
-    group_entry(
-        "compute",
-        depends_on=["control"],
-        selectors=[{"node_names": ["n2", "n3"]}],
-        success_criteria={"minimum_successful_nodes": 1},
-    ),
-]
-
 Worlds = Callable[..., RedeployWorld]
 
 
 @pytest.fixture
 def worlds(database_url: str) -> Iterator[Worlds]:
-    made: list[RedeployWorld] = []
-
-    def make(peer: str, **fates: Any) -> RedeployWorld:
-        world = RedeployWorld.deployed(database_url, peer, GROUPS, **fates)
-        made.append(world)
-        return world
-
-    yield make
-    for world in made:
-        world.close()
+    with one_after_another(database_url, partial(RedeployWorld.deployed, groups=CONTROL_AND_COMPUTE)) as make:
+        yield make
 
 
 def power(world: RedeployWorld) -> list[tuple[Any, str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pytest
 
 from shipyard_api.domain.actions import ENDED, ActionName, RunState
 from shipyard_api.domain.errors import InvalidParameters
+from tests.databases import one_after_another
 from tests.redeploy_world import RedeployWorld
 from tests.refusals import refuses
 from tests.runbooks import RUN, call, with_runbook
@@ -22,15 +22,8 @@ Worlds = Callable[..., RedeployWorld]
 
 @pytest.fixture
 def worlds(database_url: str) -> Iterator[Worlds]:
-    made: list[RedeployWorld] = []
-
-    def make(peer: str = "ironic", **fates: Any) -> RedeployWorld:
-        made.append(RedeployWorld.deployed(database_url, peer, **fates))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.close()
+    with one_after_another(database_url, RedeployWorld.deployed) as make:
+        yield make
 
 
 def cleaned(world: RedeployWorld) -> list[tuple[str, str]]:

@@ -17,8 +17,8 @@ from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from tests.combinations.budgets import budget_of, kept_pod
-from tests.factories import group_entry
-from tests.redeploy_world import RedeployWorld
+from tests.databases import one_after_another
+from tests.redeploy_world import CONTROL_AND_COMPUTE, RedeployWorld
 from tests.refusals import refuses
 from tests.runbooks import RUN, call, with_runbook
 from tests.world import SETTLE, KilledError
@@ -33,40 +33,21 @@ BIOS = DeployTemplate(
 )
 STEPS = ("bios.apply_configuration", "bios.factory_reset")
 IMAGE = DeployTemplate(TraitName("CUSTOM_IMAGE"), (DeployStep(Interface.DEPLOY, "write_image", {}, 80),))
-GROUPS = [
-    group_entry(
-        "control",
-        critical=True,
-        selectors=[{"node_names": ["n1"]}],
-        success_criteria={"percent_successful_nodes": 100},
-    ),
-    group_entry(
-        "compute",
-        depends_on=["control"],
-        selectors=[{"node_names": ["n2", "n3"]}],
-        success_criteria={"minimum_successful_nodes": 1},
-    ),
-]
-
 
 Worlds = Callable[..., RedeployWorld]
 
 
 @pytest.fixture
 def worlds(database_url: str) -> Iterator[Worlds]:
-    made: list[RedeployWorld] = []
-
-    def make(peer: str = "ironic", **fates: Any) -> RedeployWorld:
-        world = RedeployWorld.deployed(database_url, peer, GROUPS, **fates)
+    def new(*names: str, **fates: Any) -> RedeployWorld:
+        world = RedeployWorld.deployed(*names, groups=CONTROL_AND_COMPUTE, **fates)
         with world.store().begin() as tx:
             for number, template in enumerate((BIOS, IMAGE)):
                 tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=number))), template, {})
-        made.append(world)
         return world
 
-    yield make
-    for world in made:
-        world.close()
+    with one_after_another(database_url, new) as make:
+        yield make
 
 
 def whole(world: RedeployWorld) -> list[str]:
