@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ from ulid import ULID
 
 from shipyard_api.adapters.deckhand import DeckhandOptions
 from shipyard_api.adapters.drydock import DrydockOptions
+from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.encryption import EncryptionOptions
 from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.adapters.identity import IdentityOptions, Seconds
@@ -85,6 +87,13 @@ def settings(
             **sections,
         },
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def at_once() -> Iterator[None]:
+    """Let no request wait before it asks Drydock again: to most questions this one only hangs up."""
+    with patch.dict(DrydockClient.__init__.__kwdefaults__, read_pause=0.0):
+        yield
 
 
 @pytest.fixture(scope="session")
