@@ -13,10 +13,10 @@ from shipyard_api.actions.remove_server import REMOVE_SERVER
 from shipyard_api.actions.service_server import SERVICE_SERVER
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_steps import RetryPolicy, SiteSteps
+from shipyard_api.actions.site_test import TEST_SITE
 from shipyard_api.actions.software_steps import SoftwareSteps
 from shipyard_api.actions.steps.teardown.part import Pace
 from shipyard_api.actions.teardown_steps import TeardownSteps
-from shipyard_api.actions.test_site import TEST_SITE
 from shipyard_api.actions.update_site import UPDATE_SITE
 from shipyard_api.actions.update_software import UPDATE_SOFTWARE
 from shipyard_api.domain.actions import ActionName
