@@ -84,11 +84,17 @@ def logout(url: str) -> bool:
     """Forget the login for this server; return whether there was one. Raises LoginError."""
     logins = _logins()
     kept = logins.pop(url, None)
-    if kept == {} and _keyring("get_password", url):
-        _keyring("delete_password", url)
-    if kept is not None:
-        _write(logins)
-    return kept is not None
+    if kept is None:
+        return False
+    try:
+        if _keyring("get_password", url):
+            _keyring("delete_password", url)
+    except LoginError:
+        # Of a login in the file, the keyring may only have an older one, from before it was locked.
+        if kept == {}:
+            raise
+    _write(logins)
+    return True
 
 
 def _kept(token: Mapping[str, Any], client: str, endpoint: str) -> dict[str, Any]:
