@@ -36,7 +36,7 @@ from shipyard_api.domain.documents import (
     parse_documents,
     render,
 )
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
@@ -81,7 +81,7 @@ class Store:
 
     def __init__(self, url: str, raw: bytes, revisions: int) -> None:
         self.engine = connect(url, pool_size=2)
-        schema.upgrade(self.engine, share_directory() / "migrations")
+        migrations.upgrade(self.engine, share_directory() / "migrations")
         self.schemas = DataSchemas()
         self.designs = SqlDesigns(self.engine, FernetEncryption([new_key()]), self.schemas)
         self.load = LoadConfigdocs(self.designs, SqlWriterLock(self.engine), self.schemas)

@@ -35,7 +35,7 @@ from http_load import Load, play
 from served import ROOT, cpu_seconds, gunicorn, megabytes
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_simulators.embedded_postgres import server
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, number + 500)), hard))
     with server.temporary({}) as running:
         engine = connect(running.url, pool_size=2)
-        schema.upgrade(engine, ROOT / "migrations")
+        migrations.upgrade(engine, ROOT / "migrations")
         with engine.begin() as connection:
             connection.execute(
                 sa.text(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres import server
 
@@ -18,7 +18,7 @@ def database() -> Iterator[sa.Engine]:
     """Yield connections to a new database."""
     with server.temporary({}) as postgres:
         engine = connect(postgres.url, pool_size=2)
-        schema.upgrade(engine, ROOT / "migrations")
+        migrations.upgrade(engine, ROOT / "migrations")
         yield engine
         engine.dispose()
 
@@ -28,6 +28,6 @@ def address() -> Iterator[str]:
     """Yield the address of a new database."""
     with server.temporary({}) as postgres:
         engine = connect(postgres.url, pool_size=1)
-        schema.upgrade(engine, ROOT / "migrations")
+        migrations.upgrade(engine, ROOT / "migrations")
         engine.dispose()
         yield postgres.url

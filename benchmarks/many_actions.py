@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from served import ROOT
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens import ApiTokens
 
@@ -38,7 +38,7 @@ FILL = (
 def prepared(url: str) -> str:
     """Fill the database; return a token."""
     engine = connect(url, pool_size=1)
-    schema.upgrade(engine, ROOT / "migrations")
+    migrations.upgrade(engine, ROOT / "migrations")
     with engine.begin() as connection:
         for statement in FILL:
             connection.execute(sa.text(statement))

@@ -24,7 +24,7 @@ import psycopg2
 import sqlalchemy as sa
 from served import gunicorn
 
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.table_metadata import metadata
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.wiring.settings import Settings, load, share_directory
@@ -94,8 +94,8 @@ def databases(url: str, sites: int) -> list[str]:
         cursor = admin.cursor()
         cursor.execute("CREATE DATABASE site_0")
         first = connect(f"{base}/site_0", pool_size=1)
-        show("(a) migrate an empty database", f"{timed(schema.upgrade, first, directory):.0f} ms")
-        show("(a) upgrade one that is up to date", f"{timed(schema.upgrade, first, directory, times=5):.0f} ms")
+        show("(a) migrate an empty database", f"{timed(migrations.upgrade, first, directory):.0f} ms")
+        show("(a) upgrade one that is up to date", f"{timed(migrations.upgrade, first, directory, times=5):.0f} ms")
         first.dispose()
         names = [f"site_{number}" for number in range(1, sites)]
         each = [timed(cursor.execute, f"CREATE DATABASE {name} TEMPLATE site_0") for name in names]
@@ -194,7 +194,7 @@ def schemas(url: str, sites: int, postmaster: int) -> None:
     for number in range(sites):
         cursor.execute(f"CREATE SCHEMA s{number}")
         engines.append(connect(f"{base}/schemas?options=-csearch_path%3Ds{number}", pool_size=1))
-        took.append(timed(schema.upgrade, engines[-1], directory))
+        took.append(timed(migrations.upgrade, engines[-1], directory))
         engines[-1].dispose()
     show(f"(a) a schema each, {sites} of them: to migrate the first, the last", f"{took[0]:.0f} ms, {took[-1]:.0f} ms")
     backend = single.info.backend_pid

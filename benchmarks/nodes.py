@@ -17,7 +17,7 @@ from falcon.testing import TestClient
 from shipyard_api.adapters.drydock import DrydockOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.settings.types import Address, Secret
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.wiring import bootstrap
@@ -93,7 +93,7 @@ def main() -> int:
 def _client(url: str) -> TestClient:
     """Return a client of an API on a database with a history."""
     engine = connect(url, pool_size=2)
-    schema.upgrade(engine, Path(__file__).resolve().parents[1] / "migrations")
+    migrations.upgrade(engine, Path(__file__).resolve().parents[1] / "migrations")
     with engine.begin() as connection:
         for statement in FILL:
             connection.execute(sa.text(statement))

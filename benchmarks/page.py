@@ -36,7 +36,7 @@ from served import ROOT, gunicorn
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import Store, connect
 from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_simulators.embedded_postgres import server
@@ -149,7 +149,7 @@ def find_chromium() -> str | None:
 def fill(url: str, nodes: int) -> str:
     """Fill an empty database with the actions, and return an administrator's token."""
     engine = connect(url, pool_size=2)
-    schema.upgrade(engine, ROOT / "migrations")
+    migrations.upgrade(engine, ROOT / "migrations")
     inputs = SiteInputs(1, DeploymentConfiguration("deployment-strategy"), STRATEGY).to_json()
     with engine.begin() as connection:
         for statement in FILL:

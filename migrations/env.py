@@ -8,7 +8,7 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from shipyard_api.storage.addresses import NO_IDLE_LIMIT
-from shipyard_api.storage.schema import usable_from
+from shipyard_api.storage.migrations import usable_from
 from shipyard_api.storage.tables import metadata
 
 _MIGRATING = 0x5317_DB00

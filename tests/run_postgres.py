@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg2
 import sqlalchemy as sa
 
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_simulators.embedded_postgres.server import temporary
 from tests.databases import ROOT, TEMPLATE
 
@@ -45,7 +45,7 @@ def main(directory: Path) -> None:
             cursor.execute(f"CREATE DATABASE {TEMPLATE}")
         connection.close()
         engine = sa.create_engine(f"{head}/{TEMPLATE}".replace("postgresql", "postgresql+psycopg2", 1))
-        schema.upgrade(engine, ROOT / "migrations")
+        migrations.upgrade(engine, ROOT / "migrations")
         engine.dispose()
         (directory / "url").write_text(server.url)
         print("ready", flush=True)

@@ -1,4 +1,4 @@
-"""Target nodes of an action (contract: shipyard-actions, chapters 3 and 8.1)."""
+"""Target nodes of an action (contract: shipyard-actions, chapters 3 and 8.1), and the guard against too many."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -15,7 +15,7 @@ from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.programs import launch
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.schema import check_database, schema_of
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.retention import NOTHING, Pruned, PruneHistory
@@ -220,10 +220,10 @@ def _upgrade(url: str) -> str:
         return f"database is at {applied} of a newer release, which this one works on: nothing to do"
     engine = connect(url, pool_size=1)
     try:
-        schema.upgrade(engine, directory)
+        migrations.upgrade(engine, directory)
     finally:
         engine.dispose()
-    return f"database is at {schema.head(directory)}"
+    return f"database is at {migrations.head(directory)}"
 
 
 def _for_each_site(directory: str, work: Callable[[Settings], str]) -> None:

@@ -29,7 +29,7 @@ from shipyard_api.ports.provisioner_plugin import SimulatedPeer
 from shipyard_api.programs import launch
 from shipyard_api.programs.stack_settings import given_settings, simulates_hosts, worker_intervals
 from shipyard_api.settings.plugins import PROVISIONERS
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.run_history import RunHistory
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.wiring.settings import load, share_directory
@@ -176,7 +176,7 @@ def _run(options: StackOptions, given: Mapping[str, str], interrupt: launch.Inte
     ):
         parent = os.getppid()
         engine = connect(url, pool_size=1)
-        schema.upgrade(engine, share_directory() / "migrations")
+        migrations.upgrade(engine, share_directory() / "migrations")
         engine.dispose()
         history = RunHistory(engine)
         token, design_token = _tokens(url, options.data_directory)

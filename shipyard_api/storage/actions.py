@@ -1,4 +1,4 @@
-"""Actions, their steps, and the projections for readers."""
+"""Actions, their steps, and the projections for readers; lists of them with filters."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Writes without a result, sent together: a round trip costs as much as most of these statements."""
+"""Writes without a result, sent together, for a round trip costs as much as they do; and statements planned once."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing

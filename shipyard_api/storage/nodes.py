@@ -1,4 +1,4 @@
-"""Nodes over all actions: the state of each after its latest action, and the history of one of them."""
+"""Nodes over all actions: the state of each after the latest action that worked on it, and the history of one."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rows as records, by the names of columns: storage names no field of a record again."""
+"""Rows as records, by the names of columns, and intents: storage names no field of a record again."""
 
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime

@@ -4,17 +4,11 @@ ADR 0034: a newer release's migrations only add to the schema, until one says wh
 """
 
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 import psycopg2
-import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.storage.addresses import conninfo, open_connection
-from shipyard_api.storage.connections import outages
 
 OLDEST = "0038"
 """The first schema with every table and column that the code uses."""
@@ -131,32 +125,3 @@ def _applied(connection: "psycopg2.extensions.connection") -> tuple[str | None, 
         except psycopg2.errors.UndefinedTable:
             return None, None
         return cursor.fetchone() or (None, None)
-
-
-def upgrade(engine: sa.Engine, directory: Path, revision: str = "head") -> None:
-    """Run every migration in ``directory`` up to ``revision`` that was not run yet.
-
-    Safe to repeat and to run concurrently. Raises StoreUnavailable.
-    """
-    config = _config(directory)
-    with outages(), engine.connect() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-
-
-def usable_from(scripts: ScriptDirectory) -> str:
-    """Return the oldest schema whose programs work on the newest one: see ``CURRENT``.
-
-    A migration that takes from the schema, or forbids, what such programs may use names a later one: ``usable_from``.
-    """
-    marks = [getattr(script.module, "usable_from", ROLLING_FROM) for script in scripts.walk_revisions()]
-    return max(map(str, marks))
-
-
-def head(directory: Path) -> str | None:
-    """Return the newest migration of this release."""
-    return ScriptDirectory.from_config(_config(directory)).get_current_head()
-
-
-def _config(directory: Path) -> Config:
-    return Config(directory / "alembic.ini")

@@ -1,4 +1,4 @@
-"""Readiness of this process: queue, workers, peers and clocks."""
+"""Readiness of this process: queue, workers, peers, clocks, and whether a fail-over may lose writes."""
 
 import logging
 import threading

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.run_history import Entry
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
@@ -105,7 +105,7 @@ def server() -> Iterator[RunningPostgres]:
     """A server of this test alone, since it is restarted."""
     with temporary({"synchronous_commit": "on"}) as running:
         engine = connect(running.url)
-        schema.upgrade(engine, ROOT / "migrations")
+        migrations.upgrade(engine, ROOT / "migrations")
         engine.dispose()
         yield running
 

@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from tests.conftest import ROOT
 from tests.crash.test_backup import run
@@ -89,7 +89,7 @@ def test_nothing_is_begun_twice_while_the_workers_live(loss: Loss, seed: int, tm
     dice = Random(f"{loss.value} {seed}")
     with pair() as servers:
         made = connect(servers.primary_url, pool_size=1)
-        schema.upgrade(made, ROOT / "migrations")
+        migrations.upgrade(made, ROOT / "migrations")
         made.dispose()
         servers.unlink()
         if loss is not Loss.LAG and loss is not Loss.BACK:

@@ -23,7 +23,7 @@ import yaml
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.steps import Broke, Intended, Waiting
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres.server import temporary
 from tests.conftest import ROOT
@@ -146,7 +146,7 @@ class Caller:
 
 def migrate(url: str) -> None:
     engine = connect(url)
-    schema.upgrade(engine, ROOT / "migrations")
+    migrations.upgrade(engine, ROOT / "migrations")
     engine.dispose()
 
 

@@ -24,7 +24,7 @@ from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplat
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.errors import UnsuitableDatabase
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.rivals import check_old_primary
 from shipyard_api.storage.unit_of_work import Store, connect
 from tests.conftest import ROOT
@@ -52,7 +52,7 @@ def test_a_promoted_standby_tells_another_history() -> None:
     """On two real servers; the old primary goes on accepting writes."""
     with pair() as servers:
         made = connect(servers.primary_url, pool_size=1)
-        schema.upgrade(made, ROOT / "migrations")
+        migrations.upgrade(made, ROOT / "migrations")
         made.dispose()
         url = servers.url
 
@@ -99,7 +99,7 @@ def test_a_process_that_lives_notices_what_leaves_no_sign_in_the_database(loss: 
     """On real servers, the dump in the living database; a process that has just started may not notice the others."""
     with pair() as servers:
         made = connect(servers.primary_url, pool_size=1)
-        schema.upgrade(made, ROOT / "migrations")
+        migrations.upgrade(made, ROOT / "migrations")
         made.dispose()
         servers.unlink()
         assert state(servers.primary_url)[0] == 1

@@ -20,7 +20,7 @@ from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.programs import launch
 from shipyard_api.programs.admin import main
 from shipyard_api.programs.launch import run_program
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.measures import Measures
 from shipyard_api.wiring import bootstrap, monitoring
 from shipyard_api.wiring.settings import load
@@ -341,7 +341,7 @@ def test_the_schema_is_brought_up_and_told(admin: Admin, empty_database_url: str
     upgraded = admin("db", "upgrade", DATABASE_URL=empty_database_url)
     assert upgraded.returncode == 0, upgraded.stderr
     current = admin("db", "current", DATABASE_URL=empty_database_url)
-    newest = schema.head(ROOT / "migrations")
+    newest = migrations.head(ROOT / "migrations")
     assert (current.returncode, current.stdout) == (
         0,
         f"database is at {newest}, this release supports {schema.supported()}\n",

@@ -1,4 +1,4 @@
-"""Fetches Drydock's own texts about a task or a machine."""
+"""Drydock's own texts about a task or a machine, and the addresses at which it shows them."""
 
 import re
 from collections.abc import Callable

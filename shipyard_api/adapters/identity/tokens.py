@@ -1,4 +1,4 @@
-"""Callers with Shipyard's own API tokens; lookups are cached."""
+"""Callers with Shipyard's own API tokens, whose lookups are cached, or with a ticket at the address that takes them."""
 
 import threading
 import time

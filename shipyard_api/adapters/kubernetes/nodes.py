@@ -1,4 +1,4 @@
-"""The port of a teardown's nodes over a Kubernetes API server (contract: promenade, chapter 4)."""
+"""The ports of the cluster and of a teardown's nodes over a Kubernetes API server (contract: promenade, chapter 4)."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The metrics of a process as Prometheus' text format."""
+"""The metrics of a process as Prometheus' text format, and the activities that it observes, as histograms."""
 
 import os
 import platform

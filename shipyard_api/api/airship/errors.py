@@ -1,4 +1,4 @@
-"""Errors that only requests of Shipyard v1.0 can meet, with the sentences of its contract."""
+"""How Shipyard v1.0 words errors and their causes, and the errors that only its requests can meet."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Parameters of Shipyard v1.0 that several resources read."""
+"""Parameters of Shipyard v1.0 that several resources read, and the pages of lists."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Nodes of the site, and their roles and tags (seed 002, REST API; contract: fuel-task-graph, 5.4 and 12)."""
+"""Nodes of the site, their roles, tags and facts (seeds 001 and 002, REST API; contract: fuel-task-graph, 5 and 12)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What a caller can hold: a socket for a while, and 64 kB of memory; never a thread."""
+"""What a caller can hold: a socket for a while, and 64 kB of memory; never a thread. And how often it may write."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Commands that list the parts of an action: groups, steps and journal."""
+"""Commands that show the parts of an action: groups, steps, journal and logs."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Commands about documents: load, commit, compare and print them."""
+"""Commands about documents: load, commit, compare, print and explain them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

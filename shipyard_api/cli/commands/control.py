@@ -1,4 +1,4 @@
-"""Commands that control an existing action: pause, unpause, stop, retry and ack."""
+"""Commands that control an existing action: pause, unpause, stop, retry and ack, and change its limits."""
 
 import difflib
 

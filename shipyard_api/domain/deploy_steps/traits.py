@@ -1,4 +1,4 @@
-"""Names of traits, and the traits of a node (seed 003, Deploy Templates; contract: Ironic deploy templates, 6)."""
+"""Names of traits, and the traits of a node in a design (seed 003; contract: Ironic deploy templates, 6)."""
 
 import re
 from collections import defaultdict

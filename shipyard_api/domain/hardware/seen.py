@@ -1,4 +1,4 @@
-"""The hardware of a server as its provisioner has seen it. None, 0 or an empty text: the provisioner shows no value."""
+"""The hardware of a server as its provisioner has seen it, with features and sizes. None, 0, empty text: not shown."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The moves of a rollout, and their outcomes."""
+"""The moves of a rollout and their outcomes, and how many may be in flight at once."""
 
 from collections.abc import Mapping
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The graph over tasks, groups and stages (seed 001; contract: fuel-task-graph, 3.1)."""
+"""The graph over tasks, groups and stages, and the tasks of a stage (seed 001; contract: fuel-task-graph, 3.1)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""From roles and tags to nodes (seed 002; contract: fuel-task-graph, 2)."""
+"""From roles and tags to nodes, and the tag check (seed 002; contract: fuel-task-graph, 2)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Labels of a node that is torn down (seed 004, Clear Labels; contract: promenade, 4.2 and 4.5)."""
+"""Labels of a node that is torn down, and requirements on labels (seed 004, Clear Labels; contract: promenade, 4.2)."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The journal: what happened to actions, in the order in which it was written."""
+"""The journal: what happened to actions, in the order in which it was written; and how far a webhook has read it."""
 
 from collections.abc import Sequence
 from enum import Enum

@@ -1,4 +1,4 @@
-"""Projections: the rows that readers are shown, brought up to date by facts. One module a table."""
+"""Projections: rows for readers, brought up to date by facts, one module a table. Here: a fact with its line."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Show actions, their steps, groups and nodes."""
+"""Show actions, their steps, groups and nodes, and list actions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

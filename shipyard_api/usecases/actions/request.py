@@ -1,4 +1,4 @@
-"""The request for an action, as use cases receive it."""
+"""The request for an action, as use cases receive it, and names as callers write them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""List every node that an action ever held: its state in the latest action, and its history."""
+"""List every node that an action ever held, its history, and what the provisioner shows of the machines."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.unit_of_work import connect
 from tests.integration.storage.test_migrations import DIRECTORY, scripts
 
@@ -97,11 +97,11 @@ def blank(empty_database_url: str) -> Iterator[sa.Engine]:
 
 def test_a_migration_takes_nothing_away_unless_it_says_from_which_programs(blank: sa.Engine) -> None:
     later = [one for one in scripts().walk_revisions() if one.revision > schema.ROLLING_FROM]
-    schema.upgrade(blank, DIRECTORY, schema.ROLLING_FROM)
+    migrations.upgrade(blank, DIRECTORY, schema.ROLLING_FROM)
     for script in reversed(later):
         with blank.connect() as connection:
             before = Shape.of(connection)
-        schema.upgrade(blank, DIRECTORY, script.revision)
+        migrations.upgrade(blank, DIRECTORY, script.revision)
         with blank.connect() as connection:
             taken = before.taken(Shape.of(connection))
         usable_from = getattr(script.module, "usable_from", None)
@@ -154,5 +154,5 @@ def test_an_upgrade_says_which_programs_the_schema_serves(database_url: str) -> 
         applied, usable_from = connection.exec_driver_sql(schema.CURRENT).one()
     engine.dispose()
 
-    assert (applied, usable_from) == (schema.NEWEST, schema.usable_from(scripts()))
+    assert (applied, usable_from) == (schema.NEWEST, migrations.usable_from(scripts()))
     assert schema.ROLLING_FROM <= usable_from <= schema.OLDEST

@@ -16,7 +16,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations
 from shipyard_api.storage.tables import metadata
 from shipyard_api.storage.unit_of_work import connect
 from tests.conftest import ROOT
@@ -62,7 +62,7 @@ def test_there_is_one_head_and_one_way_to_it() -> None:
     assert len(scripts().get_bases()) == 1
     found = list(scripts().walk_revisions())
     assert [one.revision for one in found] == sorted((one.revision for one in found), reverse=True)
-    assert schema.head(DIRECTORY) == found[0].revision
+    assert migrations.head(DIRECTORY) == found[0].revision
 
 
 def test_every_migration_is_numbered_in_its_file_name_says_what_it_does_and_cannot_be_undone() -> None:
@@ -75,7 +75,7 @@ def test_every_migration_is_numbered_in_its_file_name_says_what_it_does_and_cann
 
 def test_from_empty_they_lead_to_the_tables_of_the_code_and_no_further_and_not_back(blank: sa.Engine) -> None:
     assert current(blank) is None
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
 
     def ours(name: str | None, kind: str, _parents: object) -> bool:
         return not (kind == "table" and (name or "").startswith("procrastinate_"))
@@ -86,14 +86,14 @@ def test_from_empty_they_lead_to_the_tables_of_the_code_and_no_further_and_not_b
         assert compare_metadata(context, metadata) == []
 
     before = shape(blank)
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
     assert shape(blank) == before
     config = Config(DIRECTORY / "alembic.ini")
     with blank.connect() as connection:
         config.attributes["connection"] = connection
         with pytest.raises(NotImplementedError, match="forward only"):
             command.downgrade(config, "-1")
-    assert current(blank) == schema.head(DIRECTORY)
+    assert current(blank) == migrations.head(DIRECTORY)
     assert {"procrastinate_jobs", "procrastinate_workers"} <= set(sa.inspect(blank).get_table_names())
 
 
@@ -114,8 +114,8 @@ def test_two_at_the_same_time_both_succeed(blank: sa.Engine, empty_database_url:
     environ = {**os.environ, "DATABASE_URL": empty_database_url}
     upgrades = [ToItsEnd("shipyard_api.programs.admin", ["db", "upgrade"], environ) for _ in range(2)]
 
-    assert [upgrade.end() for upgrade in upgrades] == [(0, f"database is at {schema.head(DIRECTORY)}\n")] * 2
-    assert current(blank) == schema.head(DIRECTORY)
+    assert [upgrade.end() for upgrade in upgrades] == [(0, f"database is at {migrations.head(DIRECTORY)}\n")] * 2
+    assert current(blank) == migrations.head(DIRECTORY)
     with blank.connect() as connection:
         locks = "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database"
         here = "WHERE locktype = 'advisory' AND datname = current_database()"
@@ -132,12 +132,12 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(SchemaManager, "get_schema", staticmethod(lambda: "SELECT 1"))
         with pytest.raises(RuntimeError, match="procrastinate brings a schema that this release does not know"):
-            schema.upgrade(blank, DIRECTORY)
+            migrations.upgrade(blank, DIRECTORY)
     assert sa.inspect(blank).get_table_names() == []
 
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
 
-    assert current(blank) == schema.head(DIRECTORY)
+    assert current(blank) == migrations.head(DIRECTORY)
 
 
 def test_a_busy_host_may_pause_within_the_transaction(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +147,9 @@ def test_a_busy_host_may_pause_within_the_transaction(empty_database_url: str, m
     engine = connect(f"{empty_database_url}?options=-c%20idle_in_transaction_session_timeout%3D200")
     read = SchemaManager.get_schema
     monkeypatch.setattr(SchemaManager, "get_schema", staticmethod(lambda: time.sleep(0.5) or read()))
-    schema.upgrade(engine, DIRECTORY)
+    migrations.upgrade(engine, DIRECTORY)
 
-    assert current(engine) == schema.head(DIRECTORY)
+    assert current(engine) == migrations.head(DIRECTORY)
     engine.dispose()
 
 
@@ -190,7 +190,7 @@ def test_documents_get_the_beginning_of_the_run_in_which_they_stood_unchanged(bl
             ],
         )
 
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
 
     with blank.connect() as connection:
         found = connection.execute(sa.text("SELECT name, since FROM revision_documents ORDER BY name, revision")).all()
@@ -232,7 +232,7 @@ def test_the_history_of_nodes_of_before_gets_rows(blank: sa.Engine) -> None:
             [{"kind": kind, "facts": json.dumps(facts)} for kind, facts in lines],
         )
 
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
 
     with blank.connect() as connection:
         query = "SELECT group_name, phase, status, reason, nodes, details, late FROM node_changes ORDER BY id"
@@ -253,7 +253,7 @@ def test_contents_and_tokens_of_before_are_still_good(blank: sa.Engine) -> None:
         connection.execute(sa.text("INSERT INTO document_contents VALUES ('a', '{}', '1')"))
         connection.execute(sa.text("INSERT INTO api_tokens (id, name, role, digest) VALUES ('1', 'x', 'admin', 'x')"))
 
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
 
     with blank.connect() as connection:
         (content,) = connection.execute(sa.text("SELECT * FROM document_contents")).mappings()
@@ -268,7 +268,7 @@ def test_the_role_of_a_token_becomes_the_first_of_several(blank: sa.Engine) -> N
     with blank.begin() as connection:
         connection.execute(insert, [{"role": role} for role in roles])
 
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
 
     with blank.connect() as connection:
         rows = connection.execute(sa.text("SELECT roles, last_used_at FROM api_tokens ORDER BY id")).all()
@@ -295,7 +295,7 @@ def test_a_key_of_before_belongs_to_the_one_token_of_its_name_and_else_to_nobody
                 {"id": action, "user": user, "key": key},
             )
 
-    schema.upgrade(blank, DIRECTORY)
+    migrations.upgrade(blank, DIRECTORY)
 
     with blank.connect() as connection:
         found = connection.execute(sa.text("SELECT id, user_name, idempotency_key, caller FROM actions")).all()

@@ -14,7 +14,7 @@ from psycopg2.extensions import make_dsn, parse_dsn
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.child_processes import die_with_parent
 from shipyard_api.ports.state.errors import UnsuitableDatabase
-from shipyard_api.storage import schema
+from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.schema import check_database, schema_of
 from shipyard_api.storage.tables import metadata
 from shipyard_api.storage.unit_of_work import Store, connect
@@ -27,13 +27,13 @@ _BEFORE = "0001"
 
 
 def test_the_newest_schema_is_that_of_the_migrations() -> None:
-    assert schema.head(ROOT / "migrations") == schema.NEWEST
+    assert migrations.head(ROOT / "migrations") == schema.NEWEST
 
 
 def test_the_oldest_schema_has_every_column_of_the_code(empty_database_url: str) -> None:
     """A release that starts on a schema without a column would answer 500 where the column is used."""
     engine = connect(empty_database_url, pool_size=1)
-    schema.upgrade(engine, ROOT / "migrations", schema.OLDEST)
+    migrations.upgrade(engine, ROOT / "migrations", schema.OLDEST)
     with engine.connect() as connection:
         query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
         found = {tuple(row) for row in connection.exec_driver_sql(query)}

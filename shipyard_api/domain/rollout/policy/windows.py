@@ -1,4 +1,4 @@
-"""Maintenance windows (product, section 13). A window closes for beginning: what has begun ends."""
+"""Maintenance windows, and holds with their times (product, section 13). A window closes for beginning only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
