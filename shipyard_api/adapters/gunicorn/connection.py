@@ -1,15 +1,18 @@
 """A connection of gunicorn's asgi worker, with the bounds that the worker itself does not keep.
 
 gunicorn 27 reads ``worker_connections`` and never compares it, gives the first request of a connection any time to
-arrive, holds 256 kB of a body, and refuses malformed HTTP with a line of text. Everything else is gunicorn's own.
+arrive, holds 256 kB of a body, refuses malformed HTTP with a line of text, and waits for idle connections when it is to
+end. Everything else is gunicorn's own.
 """
 
 import json
 import uuid
 from asyncio import Transport
+from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
+from weakref import WeakSet
 
 from gunicorn.asgi.protocol import ASGIProtocol
 from gunicorn.workers import gasgi
@@ -44,6 +47,7 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
         self._head_timer: Any = None
         self._discarding = False
         self._left = False
+        self._is_new = True
 
     def connection_made(self, transport: Transport) -> None:
         """Accept the connection, or close it if there are too many."""
@@ -53,12 +57,14 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
             return
         transport.max_size = HELD_BYTES  # type: ignore[attr-defined]  # of asyncio's own: how much it reads at once
         transport.set_write_buffer_limits(high=HELD_BYTES)
+        self.worker.open_connections.add(self)
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
         """Pass on what came; of a connection that is being closed nothing is wanted any more."""
         if self._discarding:
             return
+        self._is_new = False
         if self._head_timer is None and self._current_request is None:
             self._await_head()
         super().data_received(data)
@@ -77,6 +83,12 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
         self._left = True
         self._head_has_come()
         super().connection_lost(exc)
+
+    def end_if_idle(self) -> None:
+        """Close if nothing has come of a request, and none is being answered."""
+        if self._awaiting_request and (self._is_new or self._head_timer is None):
+            self.transport.close()
+            self._request_ready.set()
 
     def _await_head(self) -> None:
         self._head_timer = self.worker.loop.call_later(self.head_seconds, self._head_is_late)
@@ -163,5 +175,16 @@ def use_bounded_connections(worker: Any, head_seconds: float) -> None:
     Its listening sockets keep the backlog of the settings; the worker would let asyncio shorten it to 100.
     """
     BoundedConnection.head_seconds = head_seconds
+    worker.open_connections = WeakSet()
+    worker._shutdown = partial(_end, worker, worker._shutdown)
     gasgi.ASGIProtocol = BoundedConnection
     worker.loop.create_server = partial(worker.loop.create_server, backlog=worker.cfg.backlog)
+
+
+async def _end(worker: Any, end: Callable[[], Awaitable[None]]) -> None:
+    """End a worker once its requests are answered; it would wait for who keeps a connection for the next one."""
+    for server in worker.servers:
+        server.close()
+    for connection in list(worker.open_connections):
+        connection.end_if_idle()
+    await end()

@@ -169,6 +169,17 @@ def test_a_stream_ends_with_its_last_chunk_when_the_server_stops(shared_url: str
     assert received.endswith(b"\r\n0\r\n\r\n")
 
 
+def test_who_keeps_a_connection_for_the_next_request_keeps_no_server_from_ending(shared_url: str, token: str) -> None:
+    kept = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    bounds = {**limits(LONG), "GUNICORN_CMD_ARGS": "--keep-alive 600 --graceful-timeout 600"}
+    with gunicorn(shared_url, token, **bounds) as server, callers(server, kept, b"", kept[:9]) as (idle, new, sent):
+        assert b" 204 " in idle.recv(4096)
+        server.stop()
+        assert (everything(idle), everything(new)) == (b"", b"")
+        sent.sendall(kept[9:])
+        assert b" 204 " in everything(sent)
+
+
 def test_sockets_are_bounded_and_a_place_that_gets_free_is_taken(patient: Server) -> None:
     with callers(patient, *[b""] * (CONNECTIONS + 5)) as slow:
         refused = [one for one in slow[CONNECTIONS:] if everything(one) == b""]
