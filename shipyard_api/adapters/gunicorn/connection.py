@@ -181,7 +181,7 @@ def use_bounded_connections(worker: Any, head_seconds: float) -> None:
     worker.loop.create_server = partial(worker.loop.create_server, backlog=worker.cfg.backlog)
 
 
-async def _end(worker: Any, end: Callable[[], Awaitable[None]]) -> None:
+async def _end(worker: gasgi.ASGIWorker, end: Callable[[], Awaitable[None]]) -> None:
     """End a worker once its requests are answered; it would wait for who keeps a connection for the next one."""
     for server in worker.servers:
         server.close()
