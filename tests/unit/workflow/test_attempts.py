@@ -449,6 +449,7 @@ def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered
         claim = Claim(intent=intent, waiting=waiting, lost=lost)
         world.clock.advance(SETTLE)
         begun = world.attempts.resume(TX, claim, world.unit, Sent(), intent, world.clock.now())
+        assert world.rows.waited[-1].doubt == doubt
 
     assert answers == [str(doubt), str(unavailable()), str(doubt)]
     told = [one[1].text for one in world.rows.written if one[0] == "tell"]

@@ -26,7 +26,7 @@ def test_a_node_has_the_shared_values_with_its_own_in_their_place() -> None:
 
 
 def test_secret_values_are_masked_those_of_the_design_too() -> None:
-    values = RunValues.read(WRITTEN).knowing(["swordfish"])
+    values = RunValues.read(WRITTEN).knowing(["swordfish", "of another value"])
 
     shown = values.masked.to_json()
     assert (shown["all"]["password"], shown["all"]["dsn"], shown["all"]["ntp"]) == ("***", "***", "10.0.0.9")

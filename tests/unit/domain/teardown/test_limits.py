@@ -48,6 +48,7 @@ def test_a_limit_is_named_as_operators_write_it() -> None:
         ({"etcd-ready-timeout": "9" * 10}, TeardownLimits(), ["LimitNotANumber"]),
         ({"clear-labels-timeout": "-1"}, TeardownLimits(clear_labels=-1), ["LimitNotPositive"]),
         ({"drain-timeout": "1800"}, TeardownLimits(drain=1800, drain_grace_period=900), []),
+        ({"drain-timeout": "2"}, TeardownLimits(drain=2, drain_grace_period=1), []),
         ({"drain-timeout": 1}, TeardownLimits(drain=1), ["GracePeriodTooLong"]),
         ({"drain-timeout": 60, "grace-period": 60}, TeardownLimits(60, 60), ["GracePeriodTooLong"]),
         ({"grace-period": 3600}, TeardownLimits(drain_grace_period=3600), ["GracePeriodTooLong"]),

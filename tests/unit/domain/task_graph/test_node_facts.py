@@ -1,0 +1,42 @@
+"""The files of a node, and the nodes that lack a value of a task. What they hold is in tests/integration/api."""
+
+import json
+
+import yaml
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.node_facts import SiteFacts, node_faults
+from shipyard_api.domain.task_graph.run_values import RunValues
+from shipyard_api.domain.task_graph.tasks import TaskId
+from tests.unit.tables import every_row
+
+N1, N2, N3 = map(NodeName, ("n1", "n2", "n3"))
+NOTHING = {"roles": [], "tags": [], "primary_roles": [], "primary_tags": []}
+COPY = TaskId("copy")
+
+
+def test_both_files_of_a_node_say_the_same_and_no_secret() -> None:
+    values = RunValues.read({"all": {"ntp": "10.0.0.9", "password": "hunter22"}, "secret": ["password"]})
+    first = NOTHING | {"roles": ["controller"], "primary_roles": ["controller"]}
+    facts = SiteFacts({N1: first, N2: NOTHING}, {N1: {"oam": "10.0.0.1"}}, {"ceph": {"osds": 3}}, values)
+
+    files = facts.files(N1)
+    read = json.loads(files.as_json)
+    assert yaml.safe_load(files.as_yaml) == read
+    carriers = {"n1": {"oam": "10.0.0.1"}}
+    assert read == {
+        "node": {"name": "n1", **first, "addresses": {"oam": "10.0.0.1"}, "values": {"ntp": "10.0.0.9"}},
+        "roles": {"controller": carriers, "primary-controller": carriers},
+        "tags": {},
+        "settings": {"ceph": {"osds": 3}},
+    }
+
+
+@every_row([((N1,), []), ((N1, N2), ["node n2"]), ((N1, N2, N3), ["node n2 and 1 more"])])
+def test_a_task_needs_its_values_on_each_of_its_nodes(nodes: tuple[NodeName, ...], lacking: list[str]) -> None:
+    facts = SiteFacts(dict.fromkeys(nodes, NOTHING), {N1: {"oam": "10.0.0.1"}})
+    document = {"type": "shell", "parameters": {"cmd": "ping {ADDRESS.oam}"}}
+
+    found = node_faults({COPY: document}, {COPY: nodes}, facts)
+    said = [f"Task 'copy' uses {{ADDRESS.oam}}, and {who} has no fixed address in 'oam'." for who in lacking]
+    assert [finding.message for finding in found] == said
