@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 from falcon.testing import Result
+from msgspec import structs
 from sqlalchemy import event
 
 from shipyard_api.actions.site_checks import RemoteAccess
@@ -215,7 +216,7 @@ class World(Site):
         made = super().joined(made)
         self.site_clock = made.clock
         self.cleanup.enter_context(patch.object(made.clock, "ahead_of_host", lambda: 0.0))
-        return replace(made, rules=replace(made.rules, now=made.clock.now))
+        return replace(made, rules=structs.replace(made.rules, now=made.clock.now))
 
     def ahead(self) -> timedelta:
         """Return how far the time of workers is ahead: idle sites follow a clock that was set."""
