@@ -14,6 +14,7 @@ from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters, RedeployMode
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
+from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.stored import Flat
 from shipyard_api.domain.strategy.strategy import Strategy
@@ -96,9 +97,14 @@ class ActionInputs(Flat, Struct, frozen=True, kw_only=True):
         return self.site
 
     @property
+    def ways(self) -> Ways:
+        """The servers that it interrupts; none where no design could be read."""
+        return self.site.ways if self.site else NO_WAYS
+
+    @property
     def is_paced(self) -> bool:
         """Whether a policy, or that it interrupts servers, may keep its nodes from beginning."""
-        return self.policy is not None or (self.site is not None and bool(self.site.ways.interrupted))
+        return self.policy is not None or bool(self.ways.interrupted)
 
     @property
     def of_operation(self) -> tuple[NodeOperation, NodeName]:

@@ -54,7 +54,7 @@ def targets_interrupted(case: Case, _: Desk) -> Case:
 
 
 def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
-    ways = inputs.of_site.ways
+    ways = inputs.ways
     way = Way.POWER_CYCLE_UNDRAINED if ways.undrained else Way.POWER_CYCLE
     step = parts.site.power_cycle_nodes(inputs.teardown, way)
     return (

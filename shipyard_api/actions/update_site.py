@@ -23,14 +23,14 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.nodes import NodesRelabelled
 from shipyard_api.domain.facts.software import SoftwareGiven
 from shipyard_api.domain.parameters import AT_ONCE, CHANGES, REINSTALLS, REMOVALS
-from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.workflow.step import AnyStep
 
 CHECK_REMOVAL = StepId("check_removal")
 
 
 def _steps(parts: Parts, inputs: ActionInputs) -> tuple[AnyStep, ...]:
-    site, ways = parts.site, inputs.site.ways if inputs.site else NO_WAYS
+    site, ways = parts.site, inputs.ways
     # In a retry a member of etcd may be missing that will be back when the turn of a server comes.
     checked = ways.interrupted and not inputs.retried
     return (

@@ -35,7 +35,6 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.rollout.moves import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
-from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -203,7 +202,7 @@ class PlanAction(Struct, frozen=True, kw_only=True):
         skipped = _members(groups).intersection(deployed or ())
         digests = tasks_given(software, written, skipped, self.rendered.fingerprint)
         changes = self._changes(name, revision, steps.chosen, deployed, digests)
-        skipped -= _ways(case).interrupted
+        skipped -= case.inputs.ways.interrupted
         definition = None if case.refusal else self.definitions.get(name)
         missing = without_graph(definition, inputs) if definition else ()
         return Plan(
@@ -341,7 +340,7 @@ class PlanAction(Struct, frozen=True, kw_only=True):
             return _unknown_steps(trouble)
 
     def _drains(self, case: Case, groups: Sequence[PlannedGroup]) -> Mapping[NodeName, NodeDrainPlan | str]:
-        if (ways := _ways(case)).interrupted:
+        if (ways := case.inputs.ways).interrupted:
             reinstalled = self.plan_drain.each(ways.reinstalled, case.committed)
             return {**reinstalled, **self.plan_drain.each(ways.drained, None)}
         if case.action.tears_down and case.parsed:
@@ -420,11 +419,6 @@ def _inputs(case: Case, inputs: SiteInputs | None, software: SoftwarePlan | None
 def _as_frozen(requested: RequestedSteps) -> Sequence[PlannedNodes]:
     """Return frozen steps of a service or of a cleaning: nothing else runs."""
     return [PlannedNodes(nodes, steps, running(steps)) for nodes, steps in shared_steps(requested)]
-
-
-def _ways(case: Case) -> Ways:
-    """Return the ways of the servers that an action interrupts."""
-    return case.inputs.site.ways if case.inputs.site else NO_WAYS
 
 
 def _before(

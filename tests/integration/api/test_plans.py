@@ -281,6 +281,7 @@ def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: S
         {"name": "update_site", "parameters": {"force": "perhaps"}},
         {"name": "relabel_nodes", "parameters": {}},
         {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}},
+        *({"name": name} for name in ("power_cycle", "remove_server", "service_server")),
     ]
 
     def agree(title: str) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class Destroy(Part[DestroyReport]):
         marker = Marker(marker_of(request.action, effect={}))
         with self.store.begin() as tx:
             inputs = ActionInputs.from_json(tx.actions.inputs(request.action))
-        targets = inputs.targets or (inputs.site.ways.reinstalled if inputs.site else ())
+        targets = inputs.targets or inputs.ways.reinstalled
         earlier = job_watch.last_operation(self.store, self.provisioner, marker, work, since, answers, targets)
         return Recalled(earlier)
 
