@@ -19,11 +19,12 @@ from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.domain.task_graph.command_run import COMMAND, connect_timeout
 from shipyard_api.domain.task_graph.commands import CommandError, filled, remote_task, secrets_in, with_digests
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.node_facts import Addresses, SiteFacts, node_faults, read_settings
 from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries, facts_of
-from shipyard_api.domain.task_graph.run_values import COMMAND, RunValues, connect_timeout
+from shipyard_api.domain.task_graph.run_values import RunValues
 from shipyard_api.domain.task_graph.site_plan import SitePlan, SiteRun, accepting_groups, check_acceptance, plan_site
 from shipyard_api.domain.task_graph.tasks import Kind, TaskId, parse_tasks
 from shipyard_api.ports.remote_tasks import Host

@@ -17,7 +17,7 @@ from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.parameters import CONTINUES, FORCED, INTERMEDIATE, NOOP, SOFTWARE
 from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.domain.task_graph.run_values import COMMAND
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.workflow.step import AnyStep
 
 

@@ -18,7 +18,8 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.policy import DELETE_BLOCKED, PREFIX, SOFTWARE_PREFIX
 from shipyard_api.domain.specification.impact import OnChange
 from shipyard_api.domain.targets import parse_targets
-from shipyard_api.domain.task_graph.run_values import COMMAND, CONNECT_TIMEOUT, FORKS, RunValues, ValuesError
+from shipyard_api.domain.task_graph.command_run import COMMAND, CONNECT_TIMEOUT, FORKS
+from shipyard_api.domain.task_graph.run_values import RunValues, ValuesError
 from shipyard_api.domain.teardown import limits
 from shipyard_api.domain.teardown.drain import OnBlocked
 

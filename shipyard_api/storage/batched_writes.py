@@ -1,4 +1,4 @@
-"""Writes without a result, sent together, for a round trip costs as much as they do; and statements planned once."""
+"""Writes without a result, sent together: a round trip costs as much as most of these statements."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -72,24 +72,3 @@ def _compiled(statement: Statement, names: tuple[str, ...], dialect: sa.Dialect)
         name: parameter.type.dialect_impl(dialect).bind_processor(dialect) for name, parameter in compiled.binds.items()
     }
     return _Compiled(str(compiled), compiled.params, {name: process for name, process in processors.items() if process})
-
-
-_PREPARED = "prepared"
-"""Key in a connection's info for the names of the statements that it has prepared."""
-
-
-class Prepared(Struct, frozen=True):
-    """A statement with parameters ``$1``, ``$2`` of these types. Values are what psycopg2 makes of them."""
-
-    name: str
-    types: tuple[str, ...]
-    sql: str
-
-    def one(self, connection: sa.Connection, *values: Any) -> "sa.Row[Any] | None":
-        """Return the only row that the statement finds, or None."""
-        known: set[str] = connection.info.setdefault(_PREPARED, set())
-        if self.name not in known:
-            connection.exec_driver_sql(f"PREPARE {self.name}({', '.join(self.types)}) AS {self.sql}")
-            known.add(self.name)
-        places = ", ".join(["%s"] * len(values))
-        return connection.exec_driver_sql(f"EXECUTE {self.name}({places})", values).one_or_none()

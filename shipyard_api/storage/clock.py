@@ -24,7 +24,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.connections import outages
-from shipyard_api.storage.due_items import queue
+from shipyard_api.storage.wakeups import queue
 
 LOG = logging.getLogger(__name__)
 

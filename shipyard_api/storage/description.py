@@ -14,7 +14,7 @@ from shipyard_api.domain.facts.codec import decode
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, DescribedAction, StepRecord
-from shipyard_api.storage.batched_writes import Prepared
+from shipyard_api.storage.prepared import Prepared
 
 # The last transaction that wrote the action's row. Every change that readers of lists see also writes that row.
 VERSION = "xmin::text"

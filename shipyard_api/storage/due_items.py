@@ -6,9 +6,7 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.items import ItemState
-from shipyard_api.ports.wakeup import Statement
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.batched_writes import BatchedWrites
 from shipyard_api.storage.histories import CURRENT_TABLE, PLACE
 
 MOST_RUNS = 32
@@ -87,17 +85,3 @@ def _due(versions: Versions) -> tuple[sa.ColumnElement[bool], ...]:
         _items.c.wake_at <= sa.bindparam("now"),
         sa.or_(sa.false(), *known),
     )
-
-
-_text = lru_cache(maxsize=64)(sa.text)
-"""A wake-up has one of a few texts; each is parsed once."""
-
-
-def queue(connection: sa.Connection, statement: Statement) -> None:
-    """Execute a statement that queues wake-ups."""
-    connection.execute(_text(statement.sql), dict(statement.parameters))
-
-
-def gather(writes: BatchedWrites, statement: Statement) -> None:
-    """Add such a statement to other writes."""
-    writes.add(_text(statement.sql), statement.parameters)

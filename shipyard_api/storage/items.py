@@ -20,11 +20,12 @@ from shipyard_api.ports.state.turns import Claim, Intent, ItemClaim, stopped_by
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.due_items import MOST_RUNS, claim_due, count_due, queue
+from shipyard_api.storage.due_items import MOST_RUNS, claim_due, count_due
 from shipyard_api.storage.histories import check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.projections import Line
 from shipyard_api.storage.rows import intent_from, intent_json
+from shipyard_api.storage.wakeups import queue
 
 # Items that end within this time of each other are gathered by one turn of their action.
 _GATHER_PAUSE = timedelta(seconds=0.25)

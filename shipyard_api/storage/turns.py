@@ -26,12 +26,12 @@ from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.batched_writes import BatchedWrites
-from shipyard_api.storage.due_items import gather
 from shipyard_api.storage.histories import CURRENT_TABLE, PLACE, check_table, lost_history
 from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.items import Items
 from shipyard_api.storage.projections import Line
 from shipyard_api.storage.rows import intent_from, intent_json
+from shipyard_api.storage.wakeups import gather
 
 # A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
 _EARLY = timedelta(seconds=2)

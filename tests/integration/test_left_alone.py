@@ -35,7 +35,8 @@ from shipyard_api.usecases.actions.way_back import way_back
 from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
-from shipyard_api.usecases.nodes.adopt import AdoptNodes, CompareNodes
+from shipyard_api.usecases.nodes.adopt import AdoptNodes
+from shipyard_api.usecases.nodes.compare import CompareNodes
 from shipyard_api.usecases.nodes.list import ListNodes
 from tests.conftest import ROOT
 from tests.daily import peers

@@ -12,10 +12,11 @@ from msgspec import Struct
 from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Authentication, Guarded
 from shipyard_api.api.http.compression import Compression
+from shipyard_api.api.http.deprecation import Deprecation
 from shipyard_api.api.http.entity_tags import EntityTags
 from shipyard_api.api.http.limits import WriteLimit
 from shipyard_api.api.http.request_context import RequestContextMiddleware
-from shipyard_api.api.http.security import Deprecation, SecurityHeaders
+from shipyard_api.api.http.security import SecurityHeaders
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.settings.plugins import Group

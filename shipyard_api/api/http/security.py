@@ -4,13 +4,11 @@ There is no CORS here: without ``Access-Control-Allow-Origin`` no page of anothe
 page of another origin sends carries no token, since tokens are no cookies. Also whom to tell about a vulnerability.
 """
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time, timedelta
-from email.utils import format_datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 import falcon
-from msgspec import Struct
 
 from shipyard_api.api.http.authentication import Policy
 
@@ -59,33 +57,3 @@ class SecurityHeaders:
             resp.set_header(*_POLICY)
         if req.path.startswith(_PRIVATE):
             resp.set_header("Cache-Control", "no-store")
-
-
-class Deprecated(Struct, frozen=True):
-    """``since``: the day of the release that announced it. ``sunset``: the day from which it may be gone."""
-
-    since: date
-    sunset: date
-
-
-DEPRECATED: Mapping[tuple[str, str], Deprecated] = {}
-"""Methods and routes, such as ``("GET", "/api/v1.0/site_statuses")``; the page on stability names them, too."""
-
-
-class Deprecation:
-    """Middleware."""
-
-    def __init__(self, deprecated: Mapping[tuple[str, str], Deprecated] = DEPRECATED) -> None:
-        self._deprecated = deprecated
-
-    async def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, _resource: object, _params: object
-    ) -> None:
-        """Add the headers, to errors too."""
-        if deprecated := self._deprecated.get((req.method, req.uri_template or "")):
-            resp.set_header("Deprecation", f"@{int(_midnight(deprecated.since).timestamp())}")
-            resp.set_header("Sunset", format_datetime(_midnight(deprecated.sunset), usegmt=True))
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -117,38 +117,3 @@ def _read(written: Any, where: str) -> Mapping[str, Value]:
 
 def _text(value: Value) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-COMMAND, FORKS, CONNECT_TIMEOUT = "command", "forks", "connect_timeout"
-TASK = "command"
-"""The id of the task that runs the command."""
-ROLE = "command"
-"""The role that the nodes of such a run have, whatever others they have in the site."""
-
-_GROUP = "nodes"
-_TIMEOUT = 3600  # seconds
-_CONNECT_TIMEOUT = 10  # seconds
-
-
-def command_graph(written: JsonObject) -> Sequence[JsonObject] | None:
-    """Return the tasks of a run of a command, None if the run is none. ``written``: the limits of the run."""
-    if COMMAND not in written:
-        return None
-    amount = {"amount": written[FORKS]} if FORKS in written else {}
-    return [
-        {"id": _GROUP, "type": "group", "role": [ROLE], "parameters": {"strategy": {"type": "parallel", **amount}}},
-        {
-            "id": TASK,
-            "type": "shell",
-            "groups": [_GROUP],
-            "parameters": {"cmd": written[COMMAND], "timeout": _TIMEOUT, "retries": 0},
-        },
-    ]
-
-
-def connect_timeout(written: JsonObject) -> int | None:
-    """Return how many seconds a node has to take the command; None for a run of tasks, whose nodes have minutes."""
-    if COMMAND not in written:
-        return None
-    seconds: int = written.get(CONNECT_TIMEOUT, _CONNECT_TIMEOUT)
-    return seconds

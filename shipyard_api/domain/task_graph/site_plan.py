@@ -12,12 +12,12 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 from shipyard_api.domain.task_graph.checks import check_tasks
+from shipyard_api.domain.task_graph.command_run import ROLE, command_graph
 from shipyard_api.domain.task_graph.commands import CommandError, check_command, filled, remote_task
 from shipyard_api.domain.task_graph.execution import Rules
 from shipyard_api.domain.task_graph.graph import TEST_STAGE, TaskGraph, tasks_of_stage
 from shipyard_api.domain.task_graph.plan import Plan, Site, plan, unknown_settings
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, facts_of
-from shipyard_api.domain.task_graph.run_values import ROLE, command_graph
 from shipyard_api.domain.task_graph.selection import Selection
 from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 

@@ -1,4 +1,4 @@
-"""Nodes for readers: as actions have them, as peers showed them then, and jobs on them that nobody awaits."""
+"""Nodes for readers: as actions have them, what peers showed of them when an action ended, and stragglers."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -15,10 +15,10 @@ from shipyard_api.domain.parameters import NODES, VALUES
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.strategy import strategy
 from shipyard_api.domain.strategy.selectors import select
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.errors import NothingToRun
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.layers import SITE
-from shipyard_api.domain.task_graph.run_values import COMMAND
 from shipyard_api.domain.task_graph.selection import check_selection
 from shipyard_api.domain.task_graph.site_plan import SiteRun, check_acceptance, plan_site, selection_of
 from shipyard_api.domain.task_graph.tasks import parse_tasks

@@ -27,9 +27,9 @@ from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.plans.plan import PlanContent
 from shipyard_api.domain.rollout.policy.reading import PASSED
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.roles import check_tags
-from shipyard_api.domain.task_graph.run_values import COMMAND
 from shipyard_api.domain.task_graph.site_plan import graph_warnings
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.state.actions import ActionRecord, NewAction

@@ -16,10 +16,10 @@ from shipyard_api.domain.findings import Finding, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.software import is_whole, software_digests
+from shipyard_api.domain.task_graph.command_run import COMMAND
 from shipyard_api.domain.task_graph.layers import SITE, Layer
 from shipyard_api.domain.task_graph.plan import Batch, Run, SkipReason
 from shipyard_api.domain.task_graph.roles import check_tags
-from shipyard_api.domain.task_graph.run_values import COMMAND
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.storage.unit_of_work import Store, Transaction

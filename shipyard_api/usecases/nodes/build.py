@@ -15,8 +15,8 @@ from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.nodes.adopt import CompareNodes
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
+from shipyard_api.usecases.nodes.compare import CompareNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.hardware import DescribeHardware
 from shipyard_api.usecases.nodes.list import ListNodes, SiteStatuses

@@ -6,7 +6,7 @@ from datetime import date
 import falcon.asgi
 from falcon.testing import create_asgi_req
 
-from shipyard_api.api.http.security import DEPRECATED, Deprecated, Deprecation
+from shipyard_api.api.http.deprecation import DEPRECATED, Deprecated, Deprecation
 from tests.conftest import ROOT
 from tests.unit.tables import every_row
 
