@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import networkx as nx
-
+from shipyard_api.domain.graphs import in_order
 from shipyard_api.domain.task_graph.patterns import compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import DEPLOY, STAGES, Kind, Task, TaskId
 
@@ -36,7 +35,7 @@ class TaskGraph:
             by_id,
             {task: frozenset(earlier) for task, earlier in before.items()},
             {task: tuple(groups) for task, groups in members.items()},
-            _topological(by_id, before),
+            {task: position for position, task in enumerate(in_order(before))},
         )
 
     def after(self) -> dict[TaskId, set[TaskId]]:
@@ -153,15 +152,6 @@ def with_stages(tasks: Iterable[Task]) -> dict[TaskId, Task]:
     }
     named |= {DEPLOY} & {_ALIASES.get(name, name) for name in named - by_id.keys()}
     return {**by_id, **{stage: Task(stage, Kind.STAGE) for stage in STAGES if stage in named - by_id.keys()}}
-
-
-def _topological(tasks: Mapping[TaskId, Task], before: Mapping[TaskId, Collection[TaskId]]) -> dict[TaskId, int]:
-    graph: nx.DiGraph[TaskId] = nx.DiGraph()
-    graph.add_nodes_from(tasks)
-    graph.add_edges_from((earlier, task) for task, tasks in before.items() for earlier in tasks)
-    position = {task: number for number, task in enumerate(tasks)}
-    ordered = nx.lexicographical_topological_sort(graph, key=position.__getitem__)
-    return {task: number for number, task in enumerate(ordered)}
 
 
 TEST_STAGE = TaskId("test")
