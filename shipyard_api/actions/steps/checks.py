@@ -15,7 +15,7 @@ from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.waiting import Awaited
-from shipyard_api.workflow.step import Done, Failed, Folded, Json, Look, PeerFailure, Step
+from shipyard_api.workflow.step import Done, Failed, Folded, Look, PeerFailure, Step
 
 Findings = Sequence[Finding]
 
@@ -66,9 +66,7 @@ class Check(Step[CheckState, int, Never, Findings]):
         continues = inputs.continue_on_fail and self.spares is not None
         return CheckState(inputs.revision, continues)
 
-    def load_state(self, stored: Json) -> CheckState:
-        """Return a state from its stored form."""
-        return CheckState.from_json(stored)
+    load_state = staticmethod(CheckState.from_json)
 
     def decide(self, state: CheckState, now: datetime) -> Look[int] | Done | Failed:
         """Ask, or end with the answer."""

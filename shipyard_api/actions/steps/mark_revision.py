@@ -16,7 +16,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, PeerFailure, Step
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure, Step
 
 
 class MarkState(ByFields, Struct, frozen=True):
@@ -69,13 +69,8 @@ class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
         """Start without knowing how the action ended."""
         return MarkState(inputs.action, inputs.name, inputs.revision)
 
-    def load_state(self, stored: Json) -> MarkState:
-        """Return a state from its stored form."""
-        return MarkState.from_json(stored)
-
-    def load_effect(self, stored: Json) -> SetTag:
-        """Return an effect from its stored form."""
-        return SetTag.from_json(stored)
+    load_state = staticmethod(MarkState.from_json)
+    load_effect = staticmethod(SetTag.from_json)
 
     def decide(self, state: MarkState, now: datetime) -> Act[SetTag] | Look[ActionId] | Done | Failed:
         """Find out how the action ended, then set the tag."""

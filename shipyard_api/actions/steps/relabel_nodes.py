@@ -20,7 +20,7 @@ from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import ClusterNodes
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, PeerFailure, Step
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, PeerFailure, Step
 
 _SYSTEM = "Kubernetes"
 _ATTEMPTS = 5
@@ -74,13 +74,8 @@ class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
         todo = tuple((inputs.labels or {}).items())
         return RelabelState(todo, inputs.configuration.relabel_nodes.timeout, placed=inputs.placed or {})
 
-    def load_state(self, stored: Json) -> RelabelState:
-        """Return a state from its stored form."""
-        return RelabelState.from_json(stored)
-
-    def load_effect(self, stored: Json) -> SetLabels:
-        """Return an effect from its stored form."""
-        return SetLabels.from_json(stored)
+    load_state = staticmethod(RelabelState.from_json)
+    load_effect = staticmethod(SetLabels.from_json)
 
     def decide(self, state: RelabelState, now: datetime) -> Act[SetLabels] | Done | Failed:
         """Take the next node."""

@@ -98,13 +98,8 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
         limits = job_watch.Limits(phase.interval, phase.timeout, configuration.queue_limit)
         return SiteWorkState(inputs.revision, limits)
 
-    def load_state(self, stored: Json) -> SiteWorkState:
-        """Return a state from its stored form."""
-        return SiteWorkState.from_json(stored)
-
-    def load_effect(self, stored: Json) -> SubmitSiteWork:
-        """Return an effect from its stored form."""
-        return SubmitSiteWork.from_json(stored)
+    load_state = staticmethod(SiteWorkState.from_json)
+    load_effect = staticmethod(SubmitSiteWork.from_json)
 
     def decide(self, state: SiteWorkState, now: datetime) -> Act[SubmitSiteWork] | Look[PollJob] | Done | Failed:
         """Submit, then poll, then end."""

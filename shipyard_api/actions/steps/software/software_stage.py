@@ -74,13 +74,8 @@ class SoftwareStage(Step[StageState, Never, PlanSoftware, StageSoftware | NoPlan
         """Start without a plan."""
         return StageState(inputs.action, inputs.revision, inputs.software, retried=inputs.retried or None)
 
-    def load_state(self, stored: Json) -> StageState:
-        """Return a state from its stored form."""
-        return StageState.from_json(stored)
-
-    def load_effect(self, stored: Json) -> PlanSoftware:
-        """Return an effect from its stored form."""
-        return PlanSoftware.from_json(stored)
+    load_state = staticmethod(StageState.from_json)
+    load_effect = staticmethod(PlanSoftware.from_json)
 
     def decide(self, state: StageState, now: datetime) -> Act[PlanSoftware] | Gather | Done | Failed:
         """Plan, run, end."""

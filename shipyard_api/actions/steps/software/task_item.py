@@ -93,13 +93,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         """Start with nothing begun, or go on with what an earlier item began."""
         return TaskState.of(TaskOnNodes.from_json(task))
 
-    def load_state(self, stored: Json) -> TaskState:
-        """Return a state from its stored form."""
-        return TaskState.from_json(stored)
-
-    def load_effect(self, stored: Json) -> StartTask:
-        """Return an effect from its stored form."""
-        return StartTask.from_json(stored)
+    load_state = staticmethod(TaskState.from_json)
+    load_effect = staticmethod(StartTask.from_json)
 
     def decide(self, state: TaskState, now: datetime) -> Act[StartTask] | Look[LookAtTask] | Done | Failed:
         """Start it everywhere, then look until it has ended everywhere."""

@@ -75,13 +75,8 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         parsed = TeardownTask.from_json(task)
         return NodeState(parsed, limits=parsed.limits)
 
-    def load_state(self, stored: Json) -> NodeState:
-        """Return a state from its stored form."""
-        return NodeState.from_json(stored)
-
-    def load_effect(self, stored: Json) -> Request:
-        """Return an effect from its stored form."""
-        return Request.from_json(stored)
+    load_state = staticmethod(NodeState.from_json)
+    load_effect = staticmethod(Request.from_json)
 
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request] | Done | Failed:
         """Ask for the history, then have the current operation decide."""

@@ -18,7 +18,7 @@ from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.teardown.order import Operation
-from shipyard_api.workflow.step import Done, Failed, Folded, Gather, Json, PeerFailure, Step
+from shipyard_api.workflow.step import Done, Failed, Folded, Gather, PeerFailure, Step
 
 
 class PhaseOfTeardown(Struct, frozen=True):
@@ -110,9 +110,7 @@ class TeardownNodes(Step[TeardownState, Never, Never, Never]):
         kept = frozenset(inputs.kept_items.get(self.id, ()))
         return TeardownState(tuple(node for node in self.nodes if item_of(node, self.phases[-1]) not in kept))
 
-    def load_state(self, stored: Json) -> TeardownState:
-        """Return a state from its stored form."""
-        return TeardownState.from_json(stored)
+    load_state = staticmethod(TeardownState.from_json)
 
     def decide(self, state: TeardownState, now: datetime) -> Gather | Done | Failed:
         """Wait for items, begin the next phase, or end."""
