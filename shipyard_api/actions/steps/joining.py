@@ -49,19 +49,23 @@ def first_poll(joining: Joining, configuration: DeploymentConfiguration) -> date
     return joining.since + timedelta(seconds=configuration.join_wait)
 
 
+def deadline(joining: Joining, configuration: DeploymentConfiguration) -> datetime:
+    """Return when nodes that are not ready have failed to join."""
+    return first_poll(joining, configuration) + timedelta(seconds=configuration.node_status.timeout)
+
+
 def judge(joining: Joining, answer: Answer | None, configuration: DeploymentConfiguration, now: datetime) -> Joined:
     """Return what an answer means for the nodes of the wait; None: the cluster was not asked."""
-    first = first_poll(joining, configuration)
-    deadline = first + timedelta(seconds=configuration.node_status.timeout)
+    first, last = first_poll(joining, configuration), deadline(joining, configuration)
     readiness = answer if isinstance(answer, Mapping) else {}
     ready = frozenset(node for node in joining.nodes if node in readiness and readiness[node].ready)
     left = joining.nodes - ready
     if not left:
         return Joined(replace(joining, nodes=frozenset()), ready, {}, None)
-    if now < deadline or answer is None:
+    if now < last or answer is None:
         again = max(first, now + timedelta(seconds=configuration.node_status.interval)) if now >= first else first
-        return Joined(replace(joining, nodes=left), ready, {}, min(again, max(deadline, now)))
-    limit = configuration.join_wait + configuration.node_status.timeout
+        return Joined(replace(joining, nodes=left), ready, {}, min(again, max(last, now)))
+    limit = (last - joining.since).total_seconds()
     lost = {
         node: f"not ready in Kubernetes within {limit:g} s after its deployment: "
         + (

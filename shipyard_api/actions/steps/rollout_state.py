@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
 from shipyard_api.actions.steps.job_watch import Job, Limits, described
 from shipyard_api.actions.steps.job_watch import limit as job_limit
-from shipyard_api.actions.steps.joining import Joining
+from shipyard_api.actions.steps.joining import Joining, deadline
 from shipyard_api.actions.steps.rollout_messages import move_from_json, move_to_json
 from shipyard_api.actions.steps.teardown.teardown_nodes import TeardownState
 from shipyard_api.domain.deployment_configuration import PhaseLimits
@@ -271,8 +271,7 @@ def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None
             continue
         if watch.joining is not None:
             joining.append(f"nodes of group {move.group} to be ready{_late(watch)}")
-            limit = configuration.join_wait + configuration.node_status.timeout
-            deadlines.append(watch.joining.since + timedelta(seconds=limit))
+            deadlines.append(deadline(watch.joining, configuration))
             continue
         work(move, f"{described(watch.job)}{_late(watch)}")
         deadlines.append(job_limit(watch.job, _limits(state, move))[1])

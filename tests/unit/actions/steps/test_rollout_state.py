@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.actions.steps.rollout_state import VERSION, VERSIONS, RolloutState
+from shipyard_api.actions.steps.rollout_state import VERSION, VERSIONS, RolloutState, awaited
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Mode, OnTimeout
 from shipyard_api.workflow.step import Act
@@ -49,6 +49,14 @@ STATES: dict[str, Callable[[], RolloutState]] = {
 
 def test_the_versions_of_the_state_are_declared_in_one_table_without_a_gap() -> None:
     assert [since.version for since in VERSIONS] == list(range(1, VERSION + 1))
+
+
+def test_what_a_joining_move_waits_for_has_the_limit_by_which_it_is_judged() -> None:
+    state = joining()
+    waiting = awaited(state, "Drydock")
+    assert (waiting.who, waiting.what) == ("Kubernetes", "nodes of group a to be ready")
+    configuration = state.inputs.configuration
+    assert waiting.deadline == at(100 + configuration.join_wait + configuration.node_status.timeout) == at(720)
 
 
 @every_row(STATES)
