@@ -1,8 +1,8 @@
 """Make small faults in the product and see which ones the tests find: ``./dev mutants [--count N] [PATH ...]``.
 
 Samples as many faults of each room. Each is made in a copy of the checkout below .build, where the tests run that pass
-through its lines: the quickest ones, as many as take SECONDS together. A fault is found if one of them fails or does
-not end in time. Prints the others as diffs, then the share that was found, by room.
+through its lines: the quickest of each file first, as many as take SECONDS together. A fault is found if one of them
+fails or does not end in time. Prints the others as diffs, then the share that was found, by room.
 
 The first run notes which tests pass through which lines, which takes twice as long as ``./dev test``; it is noted again
 for test files that have changed, and for all once the product has. Both that and a sample that was stopped go on where
@@ -147,32 +147,60 @@ class Cover:
                 self._tests |= json.loads(noted.read_text())
 
     def of(self, fault: Mutation, seconds: float) -> list[str]:
-        """Return the quickest tests through the lines of a fault, file by file.
+        """Return tests through the lines of a fault, file by file: the quickest of each file, then the next of each.
 
-        If there are none, those through its module; of a module without functions, those of files that import it.
+        If there are none, those through its module. What is done at import is seen by every test of files that pass
+        through the module or import it, if only by way of another module.
         """
         lines = sum(1 << line for line in range(fault.first, fault.last + 1))
         everywhere = {test: int(of["lines"].get(fault.path, "0"), 16) for test, of in self._tests.items()}
         through = [] if fault.at_import else [test for test, bits in everywhere.items() if bits & lines]
-        near = through or [test for test, bits in everywhere.items() if bits] or self._importing(fault.path)
+        near = through or [test for test, bits in everywhere.items() if bits]
+        if not through:
+            files = {_file(test) for test in near} | self._importing(fault.path)
+            near = [test for test in self._tests if _file(test) in files]
         chosen, left = [], seconds
-        for test in sorted(near, key=self._seconds):
+        for test in self._in_turns(near):
             left -= self._seconds(test)
             if left < 0 and chosen:
                 break
             chosen.append(test)
-        files = [test.partition("::")[0] for test in chosen]
-        return sorted(chosen, key=lambda test: files.index(test.partition("::")[0]))
+        files_of = [_file(test) for test in chosen]
+        return sorted(chosen, key=lambda test: files_of.index(_file(test)))
 
-    def _importing(self, module: str) -> list[str]:
-        package, _, name = module.removesuffix(".py").replace("/", ".").rpartition(".")
-        imports = re.compile(rf"^from {re.escape(package)}(\.{name} import| import .*\b{name}\b)", re.MULTILINE)
-        files = {test.partition("::")[0] for test in self._tests}
-        importing = {file for file in files if imports.search((ROOT / file).read_text(encoding="utf-8"))}
-        return [test for test in self._tests if test.partition("::")[0] in importing]
+    def _in_turns(self, tests: Sequence[str]) -> list[str]:
+        """Return the quickest test of each file, then the next of each, so that a few seconds bring the most sorts."""
+        seen = Counter[str]()
+        ranked = []
+        for test in sorted(tests, key=self._seconds):
+            ranked.append((seen[_file(test)], test))
+            seen[_file(test)] += 1
+        return [test for _, test in sorted(ranked, key=lambda pair: pair[0])]
+
+    def _importing(self, module: str) -> set[str]:
+        """Return the test files that import a module, or one that imports it."""
+        importers = [name for name in _modules("shipyard_api") if _imports(ROOT / name, [module])]
+        files = {_file(test) for test in self._tests}
+        return {file for file in files if _imports(ROOT / file, [module, *importers])}
 
     def _seconds(self, test: str) -> float:
         return float(self._tests[test]["seconds"])
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _imports(file: Path, modules: Sequence[str]) -> bool:
+    dotted = [module.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for module in modules]
+    direct = "|".join(re.escape(module) for module in dotted)
+    named = "|".join(
+        rf"{re.escape(package)} import .*\b{name}" for package, _, name in (m.rpartition(".") for m in dotted)
+    )
+    return (
+        re.search(rf"^from (?:(?:{direct}) import|(?:{named})\b)", file.read_text(encoding="utf-8"), re.MULTILINE)
+        is not None
+    )
 
 
 # --- trying faults ---------------------------------------------------------------------------------------------------
