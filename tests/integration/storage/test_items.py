@@ -100,6 +100,14 @@ def test_items_that_exist_are_not_added_again(step: Step) -> None:
     assert (claimed.item, step.item("n1").task, step.item("n2").task) == ("n1", {"node": "n1"}, {"node": "n2"})
 
 
+def test_an_item_goes_on_with_the_trace_of_the_request(step: Step) -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    assert step.claim("1").traceparent == ""
+    with step.engine.begin() as connection:
+        connection.execute(t.actions.update().values(traceparent=trace))
+    assert step.claim("2").traceparent == trace
+
+
 def test_items_that_rest_since_a_pause_are_woken_with_a_run_each(step: Step) -> None:
     first, second, _ = step.claims()
     step.pause()

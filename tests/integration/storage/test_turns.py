@@ -18,6 +18,7 @@ from shipyard_api.domain.facts.steps import Intended, StepEnded
 from shipyard_api.domain.findings import DocumentRef, info
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.observing.telemetry import within
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent
@@ -161,6 +162,13 @@ def test_a_second_turn_of_a_transaction_sees_what_the_first_one_wrote(store: Sto
 
     assert second is not None
     assert (second.step, second.state) == ("a", STATE)
+
+
+@pytest.mark.parametrize("trace", ["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", ""])
+def test_a_turn_goes_on_with_the_trace_of_the_request(store: Store, create: Create, trace: str) -> None:
+    with within(trace):
+        action = create("a")
+    assert claim(store, action).traceparent == trace
 
 
 def test_a_further_attempt_keeps_when_it_was_intended(store: Store, create: Create) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from shipyard_api.observing.telemetry import Activity, Kind, observe_with, observed, of_status
+from shipyard_api.workflow.observation import observed_turn
 from tests.unit.tables import every_row
 
 
@@ -44,6 +45,14 @@ def test_an_exception_is_a_failure_unless_the_outcome_is_known(seen: list[Activi
         break_off()
 
     assert [one.outcome for one in seen] == [after]
+
+
+def test_a_turn_is_seen_with_what_it_was_about(seen: list[Activity]) -> None:
+    with observed_turn(Kind.TURN, {"action": "deploy_site"}, {"step": "drydock_build", "epoch": 3}, ""):
+        pass
+
+    (turn,) = seen
+    assert (turn.labels, turn.details) == ({"action": "deploy_site"}, {"step": "drydock_build", "epoch": "3"})
 
 
 @every_row(

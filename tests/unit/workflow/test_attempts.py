@@ -44,6 +44,7 @@ TX: Any = None  # no database
 ITEM = NewItem(ItemId("one"), {})
 NOTHING_SHOWN = LostHistory(FakeClock().now(), None)
 N1, N2 = NodeName("n1"), NodeName("n2")
+DOUBT = Doubt("Peer", "deploy_nodes", (N1,), (DoubtfulJob("j", "deploy_nodes", (N1, N2)),))
 
 
 @dataclass(frozen=True)
@@ -431,7 +432,7 @@ def test_what_a_peer_keeps_no_mark_of_is_looked_for_before_it_is_first_sent(
 def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered() -> None:
     world = World()
     world.unit.wanted = Sent(("x",))
-    doubt = Doubt("Peer", "deploy_nodes", (N1,), (DoubtfulJob("j", "deploy_nodes", (N1, N2)),))
+    doubt = DOUBT
     world.unit.awaited = Awaited("Peer", "deploy n1")
     lost = LostHistory(world.at(-100), world.at(-2 * SETTLE))
     world.unit.errors = {"find": [Undecided(doubt), unavailable(), Undecided(doubt)]}
@@ -712,6 +713,41 @@ def test_what_is_refused_or_out_of_time_is_folded_as_trouble(
     assert world.kinds()[-1] == "record"
     assert world.decided[0][1] == Sent((folded,))
     assert world.decided[0][0].intent is None
+
+
+def test_a_unit_that_judges_silence_hears_of_it_at_once_instead_of_waiting() -> None:
+    class Judging(Sample):
+        judges_silence = True
+
+    world = World()
+    world.unit = Judging(world.clock, errors={"perform": [unavailable()]})
+    world.run(world.attempt(replace(world.intent(), repeatable=True)))
+    assert (world.kinds(), world.decided[0][1]) == (["record"], Sent((PeerFailure(f"Peer submit: {BROKEN}", False),)))
+
+
+@every_row(
+    {
+        "answered": (None, False),
+        "refused": (refused(), False),
+        "undecided": (Undecided(DOUBT), False),
+        "silent": (unavailable(), True),
+    },
+)
+def test_a_worker_whose_call_had_no_answer_lets_others_go_first(error: PeerError | None, lags: bool) -> None:
+    world = World()
+    world.unit.errors = {"perform": [error] if error else []}
+    world.run(world.attempt(world.intent()))
+    assert (world.bulkhead.lag() > 0) is lags
+
+
+def test_an_effect_of_a_unit_that_says_nothing_of_marks_is_sent_without_a_search() -> None:
+    class Plain(Sample):
+        unmarked = Unit.unmarked
+
+    world = World()
+    world.unit = Plain(world.clock)
+    world.run(world.attempt(world.intent()))
+    assert world.methods() == ["perform"]
 
 
 def test_an_effect_is_given_up_at_its_time_and_not_before() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from shipyard_api.domain.items import ItemId, ItemState
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.turns import Intent, ItemClaim
 from shipyard_api.workflow.attempts import BROKEN_TURNS, Again
-from shipyard_api.workflow.item_turn import ItemTurns
+from shipyard_api.workflow.item_turn import RUN_SECONDS, ItemTurns
 from shipyard_api.workflow.step import Act, Done, Failed, Gather, ItemKind, Json, Look
 from tests.fakes.clock import FakeClock
 from tests.unit.tables import every_row
@@ -160,3 +160,55 @@ def test_an_item_fails_after_some_broken_turns_in_a_row(in_a_row: int, failed: b
     replace(turns(rows, Sample()), store=store)._broke(CLAIM, KeyError("x"))
     end = ("end", ItemState.FAILED, "internal error: KeyError; the worker's log has the rest", ())
     assert rows.calls == [("broke", {"at": 1}), *([end] if failed else [])]
+
+
+@dataclass
+class Runs(Rows):
+    """Runs of items, too."""
+
+    def start_run(self, action: ActionId, versions: Any, **_: Any) -> None:
+        self.calls.append(("start_run",))
+
+    def continue_run(self, action: ActionId) -> None:
+        self.calls.append(("continue_run", action))
+
+    def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
+        self.calls.append(("end_run", left_until - now))
+
+    def claim(self, *_: Any, **__: Any) -> None:
+        raise KeyError("the claim broke")
+
+
+class Turns(ItemTurns, frozen=True):
+    """Each turn takes the seconds that it is told, the last one finds no item."""
+
+    seconds: list[float] = []  # noqa: RUF012  # a field, and msgspec copies it
+
+    def turn(self, action: ActionId, holder: str) -> bool:
+        if not self.seconds:
+            return False
+        cast(FakeClock, self.clock).advance(self.seconds.pop(0))
+        return True
+
+
+@every_row(
+    [
+        ([], ("end_run", timedelta(seconds=5))),
+        ([RUN_SECONDS / 2, RUN_SECONDS / 2], ("end_run", timedelta(seconds=5))),
+        ([RUN_SECONDS / 2, RUN_SECONDS], ("continue_run", ActionId("a"))),
+    ]
+)
+def test_a_run_ends_with_its_items_and_goes_on_later_where_its_time_is_up(seconds: list[float], end: object) -> None:
+    rows = Runs()
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+    given: Any = (store, lambda *_: {}, rows, FakeClock(AT), 10.0, "w1")
+    Turns(*given, seconds=[*seconds]).run(ActionId("a"), "holder")
+    assert rows.calls == [("start_run",), end]
+
+
+def test_a_claim_that_breaks_is_a_fault_of_the_run_and_of_no_item() -> None:
+    rows = Runs()
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+    with pytest.raises(KeyError, match="the claim broke"):
+        replace(turns(rows, Sample()), store=store).turn(ActionId("a"), "holder")
+    assert rows.calls == []
