@@ -279,6 +279,15 @@ def test_a_move_ends_when_its_last_node_is_settled_although_its_job_runs() -> No
     assert (state.watches, folded.watch_at) == ({}, None)
 
 
+def test_a_job_that_two_moves_share_is_polled_for_the_nodes_of_both() -> None:
+    state = begun({"a": "n1 n2", "b": "n3"}, mode=Mode(max_parallel_groups=2, deploy_as_prepared=True))
+    for _ in range(2):
+        submit(state, "j")
+    poll(state, at(10), running("j", "n1"))
+    (work,) = question(state, at(60)).jobs.values()
+    assert work.nodes == names("n2 n3")
+
+
 # --- Nodes that no move sent ------------------------------------------------------------------------------------------
 
 

@@ -60,6 +60,18 @@ def test_nodes_are_cordoned_and_drained() -> None:
     assert all(SERVICE_CORDONED_KEY in node.labels for node in site.nodes.nodes.values())
 
 
+@every_row([(2, ""), (3, ""), (4, " …")])
+def test_three_drains_that_are_waited_for_are_named(number: int, more: str) -> None:
+    site = Site()
+    names = [NodeName(f"m{position}") for position in range(number)]
+    for name in names:
+        site.nodes.add(name, pod(f"web-{name}"))
+    message = site.drains.report(JobId("m"), names).message
+    assert [name for name in names if f"{name} " in message] == names[:3]
+    assert message.endswith(more)
+    assert message.count("…") == bool(more)
+
+
 @every_row(
     [
         (OnBlocked.WAIT, JobState.RUNNING, frozenset(), False),

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.task_graph.commands import (
+    LONGEST_NAME,
+    LONGEST_PATH,
     MOST_CONTENT,
     CommandError,
     CopiedFile,
@@ -168,6 +170,18 @@ def test_what_cannot_run_is_refused_with_its_place(entry: dict[str, Any], messag
     (finding,) = check_command(entry)
     assert message in finding.message
     assert path is None or finding.path == path
+
+
+@every_row(
+    [
+        task("shell", cmd="x" * MOST_CONTENT),
+        task("upload_file", path="/" + "a" * LONGEST_NAME, data="x" * MOST_CONTENT),
+        task("upload_file", path="/a" * (LONGEST_PATH // 2), data=""),
+        task("shell", cmd="a", timeout=604_800),
+    ]
+)
+def test_what_has_just_the_size_that_is_possible_can_run(entry: dict[str, Any]) -> None:
+    assert check_command(entry) == ()
 
 
 def test_secrets_are_found_anywhere_in_the_parameters() -> None:

@@ -72,6 +72,15 @@ def test_a_task_waits(entries: list[dict[str, Any]], expected: dict[str, list[st
     assert waits(planned(entries, [X, Y, Z, W]).flow) == expected
 
 
+@every_row([("1.0.0", {"last@b": ["first@a"]}), ("2.0.0", {})])
+def test_only_a_task_that_its_group_orders_waits_for_what_its_nodes_do_not_have(
+    version: str, expected: dict[str, list[str]]
+) -> None:
+    first = task("first", role=["x"], groups=["x"])
+    last = task("last", role=["y"], groups=["y"], requires=["first"], version=version)
+    assert waits(planned([group("x"), group("y"), first, last], [X, Y]).flow) == expected
+
+
 def test_a_node_does_not_wait_for_itself_where_the_others_wait_for_the_primary() -> None:
     entries = [task("t", role=["/(primary-)?x/"], **{"cross-depends": [{"name": "t", "role": ["primary-x"]}]})]
     made = planned(entries, [X, node("b", "x"), node("c", "x")], primaries=Primaries({"x": NodeName("b")}))

@@ -5,7 +5,7 @@ import json
 import yaml
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.node_facts import SiteFacts, node_faults
+from shipyard_api.domain.task_graph.node_facts import SiteFacts, node_faults, setting_keys
 from shipyard_api.domain.task_graph.run_values import RunValues
 from shipyard_api.domain.task_graph.tasks import TaskId
 from tests.unit.tables import every_row
@@ -40,3 +40,13 @@ def test_a_task_needs_its_values_on_each_of_its_nodes(nodes: tuple[NodeName, ...
     found = node_faults({COPY: document}, {COPY: nodes}, facts)
     said = [f"Task 'copy' uses {{ADDRESS.oam}}, and {who} has no fixed address in 'oam'." for who in lacking]
     assert [finding.message for finding in found] == said
+
+
+def test_settings_are_inserted_where_they_have_one_value() -> None:
+    settings = {"ntp": {"server": "10.0.0.9", "burst": 4, "iburst": True, "none": None, "pool": ["a"]}, "empty": {}}
+    assert setting_keys({"settings": settings}) == {
+        "SETTINGS.ntp.server": "10.0.0.9",
+        "SETTINGS.ntp.burst": "4",
+        "SETTINGS.ntp.iburst": "true",
+    }
+    assert setting_keys({}) == {}

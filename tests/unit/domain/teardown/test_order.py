@@ -63,6 +63,8 @@ def test_a_kubelet_that_does_not_stop_is_a_warning() -> None:
 
     assert warned.next_operation() is DESTROY
     assert warned.report()[4] == (SHUT_DOWN, Outcome.WARNING, "no DaemonSet")
+    alone = Teardown((SHUT_DOWN,)).begin(SHUT_DOWN).fail(SHUT_DOWN, "no DaemonSet")
+    assert alone.failed is SHUT_DOWN  # nothing follows that a warning could be for
 
 
 def test_only_the_next_operation_begins_and_only_a_running_one_ends() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from shipyard_api.actions.steps.job_watch import Job
 from shipyard_api.actions.steps.pacing import POLICY
 from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
 from shipyard_api.actions.steps.teardown.drain import Drain
@@ -35,12 +36,12 @@ from shipyard_api.domain.teardown.etcd_documents import EtcdAccess, Protection
 from shipyard_api.domain.teardown.etcd_members import Minimum
 from shipyard_api.domain.teardown.labels import CORDONED_KEY, Operator, Requirement
 from shipyard_api.domain.teardown.limits import TeardownLimits
-from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome
+from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome, Teardown
 from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports import provisioner
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
-from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
 from tests.factories import node
 from tests.fakes.clock import FakeClock
@@ -333,6 +334,47 @@ def test_a_leader_that_does_not_hand_over_leaves_etcd_all_the_same(after: bool) 
 
     assert item.run().startswith("done")
     assert (len(item.etcd.transfers), item.etcd.log) == (int(after), [("etcd", "etcd-n1")])
+
+
+def destroying(*, job: str = "j-1") -> tuple[NodeTeardown, NodeState, datetime]:
+    """Return a kind and a state in which the provisioner works on a job, if it has one."""
+    item, operation = Item(), Operation.DESTROY_NODE
+    now, task = item.clock.now(), TeardownTask(N1, ActionId("A1"), 3, (operation,), SHORT)
+    at_work = Job.submitted(JobId(job), now) if job else None
+    return item.kind, NodeState(task, order=Teardown((operation,)).begin(operation), since=now, job=at_work), now
+
+
+def test_a_paused_teardown_polls_the_job_of_the_provisioner_and_nothing_else() -> None:
+    kind, state, now = destroying()
+    look = kind.watch(state, now)
+    assert look is not None
+    assert (look.question.operation, look.question.what) == (Operation.DESTROY_NODE, "job")
+    assert look.question.more["job"] == "j-1"
+    kind, state, now = destroying(job="")
+    assert kind.watch(state, now) is None
+
+
+@every_row(
+    [
+        (
+            JobReport(JobId("j-1"), JobState.ENDED, False, failed=frozenset({N1}), reasons={N1: "n1: no power"}),
+            "n1: no power",
+        ),
+        (JobReport(JobId("j-1"), JobState.ENDED, False, failed=frozenset({N1}), message="no room"), "no room"),
+        (JobReport(JobId("j-1"), JobState.ENDED, False), "no reason given"),
+        (
+            JobReport(JobId("j-1"), JobState.ENDED, False, reasons={N1: "n1: no power"}, message="one failed"),
+            "n1: no power",
+        ),
+    ]
+)
+def test_a_job_that_failed_says_the_reason_of_the_node_or_else_its_own(report: JobReport, why: str) -> None:
+    kind, state, now = destroying()
+    asked = Request(Operation.DESTROY_NODE, N1, ActionId("A1"), 3, now, "job")
+    folded = kind.parts[Operation.DESTROY_NODE].fold(state, asked, report, now)
+    teardown = folded.state.teardown
+    assert teardown.outcomes[Operation.DESTROY_NODE] is Outcome.FAILED
+    assert teardown.messages[Operation.DESTROY_NODE] == f"job j-1: {why}"
 
 
 def test_the_state_of_every_moment_is_read_as_it_was_written() -> None:
