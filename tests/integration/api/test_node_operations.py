@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import falcon
 import pytest
 from falcon.testing import Result
 
-from shipyard_api.domain.actions import RunState
+from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.teardown.labels import CORDONED_KEY, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.observing.logs import AUDIT
+from shipyard_api.storage import journal
+from shipyard_api.storage.projections import Line
 from shipyard_api.usecases.tokens import ApiTokens
+from tests.factories import group, strategy
 from tests.integration.api.cluster_world import MOST, ClusterWorld, reference
 from tests.integration.api.wire import JSON, V1, Caller, everything_said, messages, small_design
 from tests.teardown_world import ETCD, pod
@@ -335,6 +340,14 @@ def test_site_actions_and_operations_exclude_each_other(world: ClusterWorld) -> 
         answer = world.post("n2", operation, body)
         assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
         assert f"deploy_site {site_action} is running, and it works on n2" in everything_said(answer)
+
+    # Once its nodes are known, it is in the way on these only.
+    known = MembersKnown.of(strategy(group("a")), {GroupName("a"): frozenset([NodeName("n2")])})
+    with world.database.begin() as connection:
+        journal.record(connection, Line(ActionId(site_action), 1, "a", datetime.now(UTC), "w"), (known,))
+    # Work that is not refused would never end.
+    assert "it works on n2" in everything_said(asyncio.run(asyncio.wait_for(world.ask("n2", "drain"), 60)))
+    running(world, "drain", "n1")
 
 
 def test_no_member_leaves_etcd_while_another_node_is_redeployed(world: ClusterWorld) -> None:

@@ -207,6 +207,28 @@ def test_a_plan_waits_for_another_person_and_then_starts_one_action(pulling: Pul
     assert names == ["deploy_site"]
 
 
+def test_a_plan_that_no_longer_holds_when_it_is_approved_is_planned_and_approved_again(pulling: Pulling) -> None:
+    def approve() -> str:
+        plan: str = pulling.pulls[-1]["plan"]
+        shown = pulling.site.admin.get(f"/plans/{plan}").json
+        signed = pulling.site.admin.post(f"/plans/{plan}/approvals", json.dumps({"hash": shown["hash"]}), JSON)
+        assert signed.status_code == 200, signed.text
+        return plan
+
+    commit = pulling.push(*small_design())
+    pulling.poll(Goal.DEPLOY, times=2)
+    first = approve()
+    hold = json.dumps({"reason": "new disk", "class": "no_criteria"})
+    assert pulling.site.admin.post("/nodes/n1/holds", hold, JSON).status_code == 201
+    again = pulling.poll(Goal.DEPLOY)[-1]
+    second = approve()
+    assert second != first
+    assert again == f"commit {commit} is committed as revision 1: approve plan {second}"
+    started = pulling.poll(Goal.DEPLOY)[-1]
+    (action,) = pulling.site.viewer.get("/actions").json
+    assert started == f"commit {commit} is deployed by deploy_site {action['id']}"
+
+
 def test_what_is_said_is_a_line_in_the_journal_and_fails_if_somebody_has_to_act(pulling: Pulling) -> None:
     pulling.push(*small_design())
     pulling.poll()

@@ -201,6 +201,8 @@ def test_a_release_with_its_metadata_can_be_written_back_as_it_was_read(admin: F
 
     assert (release["roles"], release["tags_metadata"]) == (["controller", "compute"], TAGS)
     assert admin.put("releases/1/", release) == release
+    changed = release | {"version": "9.3"}
+    assert admin.put("releases/1/", changed) == admin.get("releases/1/") == changed
     made = admin.post("releases/", {**release, "name": "Ubuntu", "version": "9.2"})
     assert made == {**release, "id": made["id"], "name": "Ubuntu", "version": "9.2"}
     assert admin.put("clusters/1/", {"release_id": made["id"]})["release_id"] == made["id"]

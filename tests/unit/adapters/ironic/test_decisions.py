@@ -18,6 +18,7 @@ from shipyard_api.adapters.ironic.decisions import (
     Waiting,
     decide,
     interruption,
+    not_at_work,
 )
 from shipyard_api.adapters.ironic.patches import Payload, patch_before
 from shipyard_api.adapters.ironic.translate import Mark, Node, claim
@@ -314,6 +315,22 @@ def test_a_node_in_maintenance_is_never_touched(operation: Operation, fault: str
     of_ironic = (operation, fault) == (DESTROY, "service failure")
     expected = {"service failed": Verb.END_MAINTENANCE} if of_ironic else {}
     table(operation, expected, maintenance=True, maintenance_reason="fan", fault=fault)
+
+
+@every_row(
+    [
+        (None, PREPARE, "n1 is not enrolled in Ironic, or not visible to Shipyard's user"),
+        (None, DESTROY, "n1 is not in Ironic"),
+        (node("deploying", mark=Mark(MINE, DEPLOY.value, claim=MINE), instance=claim(MINE, "n1")), DEPLOY, ""),
+        (owned("active", protected=True), DESTROY, "n1 is protected in Ironic"),
+        (
+            node("available"),
+            *(DEPLOY, "Ironic does not work on it for this job any more: it is available"),
+        ),
+    ]
+)
+def test_why_ironic_does_not_work_on_a_node_is_what_keeps_it(one: Node | None, operation: Operation, why: str) -> None:
+    assert not_at_work(one, N1, job(operation)) == why
 
 
 @every_row([PREPARE, DEPLOY, DESTROY])

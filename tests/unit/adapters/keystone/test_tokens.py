@@ -22,8 +22,12 @@ class Source:
     def __init__(self, lifetime: float = HOUR) -> None:
         self.lifetime = lifetime
         self.asked = 0
+        self.closed = False
         self.troubles: list[PeerError] = []
         self.meanwhile: Callable[[], object] = lambda: None
+
+    def close(self) -> None:
+        self.closed = True
 
     def grant(self) -> Grant:
         self.asked += 1
@@ -128,6 +132,13 @@ def test_a_token_that_was_turned_down_is_replaced_and_never_used_again(tokens: T
     with pytest.raises(Refused):
         tokens.token()
     assert tokens.token() == "t4"
+
+
+def test_the_connections_are_closed_with_the_tokens(tokens: Tokens, source: Source) -> None:
+    tokens.token()
+    assert not source.closed
+    tokens.close()
+    assert source.closed
 
 
 def test_a_token_that_many_threads_see_turned_down_is_replaced_once(tokens: Tokens, source: Source) -> None:

@@ -96,6 +96,12 @@ def test_only_the_node_that_was_read_is_changed(peer: Peer, nodes: KubernetesNod
         ]
 
 
+def test_a_change_that_is_invalid_for_another_reason_is_a_failure(peer: Peer, nodes: KubernetesNodes) -> None:
+    peer.on(f"PATCH {NODE}", status(422, "Invalid", causes=cause("FieldValueInvalid", field="metadata.labels")))
+    with pytest.raises(Refused):
+        nodes.set_labels(READ, {"a": "b"})
+
+
 def test_what_is_done_already_is_not_asked_for(peer: Peer, nodes: KubernetesNodes) -> None:
     assert nodes.remove_labels(READ, [])
     assert nodes.set_labels(READ, {"rack": "r1"})

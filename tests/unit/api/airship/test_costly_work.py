@@ -10,7 +10,7 @@ from shipyard_api.domain.error_kinds import AskLater, ErrorKind
 from shipyard_api.observing.request_context import within_site
 from tests.refusals import refuses
 from tests.unit.tables import every_row
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 MANY = Bounds(pieces=100, burst=1000.0, share=1.0)
 
@@ -54,6 +54,31 @@ def test_callers_take_turns_and_have_one_piece_running_each() -> None:
     for caller in "abc":
         assert [one for one in ran if one[0] == caller] == [f"{caller}{number}" for number in range(3)]
     assert {one[0] for one in ran[:3]} == {"a", "b", "c"} or ran.index("c0") < ran.index("a2")
+
+
+def test_a_caller_has_one_piece_running_also_after_one_has_given_its_turn_to_the_next() -> None:
+    gate, release, begun = Time().gate(), [threading.Event() for _ in range(3)], list[int]()
+
+    def piece(number: int) -> Callable[[], None]:
+        def work() -> None:
+            begun.append(number)
+            release[number].wait(PATIENCE)
+
+        return work
+
+    first, second = (gate.start("a", piece(number)) for number in range(2))
+    release[0].set()
+    first.result(PATIENCE)
+    until(lambda: begun == [0, 1])
+    third = gate.start("a", piece(2))
+    other = gate.start("b", lambda: None)  # there is room for another caller, and for no third piece
+    until(lambda: other.done() or 2 in begun)
+    together = list(begun)
+    for one in release:
+        one.set()
+    for running in (second, third):
+        running.result(PATIENCE)
+    assert (together, begun) == ([0, 1], [0, 1, 2])
 
 
 def test_a_caller_with_too_many_pieces_is_refused_and_others_are_not() -> None:

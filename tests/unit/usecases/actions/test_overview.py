@@ -32,3 +32,12 @@ def test_letter(
     group = GroupRecord(0, "a", False, [], "deploying", None, "", {}, sent)
 
     assert letters([node], [group]) == letter
+
+
+def test_a_group_has_the_letter_of_the_phase_that_runs_after_one_that_is_over() -> None:
+    phases = [
+        PhaseRecord("a", "prepare", 1, "success", "j-1", ["n1"], "", T, T, DONE),
+        PhaseRecord("a", "deploy", 1, "running", "j-2", ["n1"], "", T, T, None),
+    ]
+    group = GroupRecord(0, "a", False, [], "deploying", None, "", {}, phases)
+    assert letters([NodeLine("n1", IS.PREPARED, ["a"])], [group]) == "d"
