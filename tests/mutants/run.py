@@ -1,8 +1,8 @@
 """Make small faults in the product and see which ones the tests find: ``./dev mutants [--count N] [PATH ...]``.
 
 Samples as many faults of each room. Each is made in a copy of the checkout below .build, where the tests run that pass
-through its lines: the quickest of each file first, as many as take SECONDS together. A fault is found if one of them
-fails or does not end in time. Prints the others as diffs, then the share that was found, by room.
+through its lines: the quickest, and as long the quickest of each file, which take SECONDS together. A fault is found if
+one of them fails or does not end in time. Prints the others as diffs, then the share that was found, by room.
 
 The first run notes which tests pass through which lines, which takes twice as long as ``./dev test``; it is noted again
 for test files that have changed, and for all once the product has. Both that and a sample that was stopped go on where
@@ -147,7 +147,7 @@ class Cover:
                 self._tests |= json.loads(noted.read_text())
 
     def of(self, fault: Mutation, seconds: float) -> list[str]:
-        """Return tests through the lines of a fault, file by file: the quickest of each file, then the next of each.
+        """Return tests through the lines of a fault, file by file: the quickest, and as long the quickest of each file.
 
         If there are none, those through its module. What is done at import is seen by every test of files that pass
         through the module or import it, if only by way of another module.
@@ -159,20 +159,27 @@ class Cover:
         if not through:
             files = {_file(test) for test in near} | self._importing(fault.path)
             near = [test for test in self._tests if _file(test) in files]
-        chosen, left = [], seconds
-        for test in self._in_turns(near):
-            left -= self._seconds(test)
-            if left < 0 and chosen:
-                break
-            chosen.append(test)
+        quickest = sorted(near, key=self._seconds)
+        chosen = self._within(seconds / 2, quickest)
+        chosen |= self._within(seconds / 2, [test for test in self._in_turns(quickest) if test not in chosen])
         files_of = [_file(test) for test in chosen]
         return sorted(chosen, key=lambda test: files_of.index(_file(test)))
 
-    def _in_turns(self, tests: Sequence[str]) -> list[str]:
+    def _within(self, seconds: float, tests: Sequence[str]) -> dict[str, None]:
+        """Return the first tests that take so long together, at least one."""
+        chosen: dict[str, None] = {}
+        for test in tests:
+            seconds -= self._seconds(test)
+            if seconds < 0 and chosen:
+                break
+            chosen[test] = None
+        return chosen
+
+    def _in_turns(self, quickest: Sequence[str]) -> list[str]:
         """Return the quickest test of each file, then the next of each, so that a few seconds bring the most sorts."""
         seen = Counter[str]()
         ranked = []
-        for test in sorted(tests, key=self._seconds):
+        for test in quickest:
             ranked.append((seen[_file(test)], test))
             seen[_file(test)] += 1
         return [test for _, test in sorted(ranked, key=lambda pair: pair[0])]
