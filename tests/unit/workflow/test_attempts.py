@@ -42,7 +42,7 @@ FACT = StepsSkipped((StepId("later"),))
 BROKEN = "broken on purpose"
 TX: Any = None  # no database
 ITEM = NewItem(ItemId("one"), {})
-NOTHING_SHOWN = LostHistory(FakeClock().now(), None)
+NOTHING_SHOWN = LostHistory(FakeClock().now() - timedelta(hours=1), None)
 N1, N2 = NodeName("n1"), NodeName("n2")
 DOUBT = Doubt("Peer", "deploy_nodes", (N1,), (DoubtfulJob("j", "deploy_nodes", (N1, N2)),))
 

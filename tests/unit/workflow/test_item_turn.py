@@ -86,8 +86,8 @@ class Rows:
     def end(self, claim: ItemClaim, state: ItemState, detail: Any, facts: Any, **_: Any) -> None:
         self.calls.append(("end", state, detail, facts))
 
-    def broke(self, claim: ItemClaim, **_: Any) -> int:
-        self.calls.append(("broke", claim.state))
+    def broke(self, claim: ItemClaim, *, now: datetime, until: datetime) -> int:
+        self.calls.append(("broke", claim.state, until - now))
         return self.broken
 
     def begin(self, tx: Any, claim: ItemClaim, kind: Any, state: State, decision: Any, now: datetime) -> Any:
@@ -159,7 +159,7 @@ def test_an_item_fails_after_some_broken_turns_in_a_row(in_a_row: int, failed: b
     store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
     replace(turns(rows, Sample()), store=store)._broke(CLAIM, KeyError("x"))
     end = ("end", ItemState.FAILED, "internal error: KeyError; the worker's log has the rest", ())
-    assert rows.calls == [("broke", {"at": 1}), *([end] if failed else [])]
+    assert rows.calls == [("broke", {"at": 1}, timedelta(seconds=10)), *([end] if failed else [])]
 
 
 @dataclass

@@ -11,7 +11,7 @@ from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.waiting import ITEMS, WaitingFor
 from shipyard_api.ports.state.turns import Claim
 from shipyard_api.workflow.attempts import Again
-from shipyard_api.workflow.step import Done, Failed, Folded
+from shipyard_api.workflow.step import Done, Failed, Folded, Gather
 from shipyard_api.workflow.turn import Engine, _waiting_for_items
 from tests.fakes.clock import FakeClock
 from tests.unit.tables import every_row
@@ -61,7 +61,11 @@ class Kind:
         return self.decision
 
     def gather(self, state: Any, ended: Any, now: datetime) -> Any:
-        return Folded(SimpleNamespace(to_json=lambda: {"gathered": ended}))
+        waits = NOW + timedelta(seconds=5) if "waits" in ended else None
+        return Folded(SimpleNamespace(to_json=lambda: {"gathered": ended}), wait_until=waits)
+
+    def watch(self, state: Any, now: datetime) -> None:
+        return None
 
     def leave(self, state: Any, why: str) -> tuple[Any, ...]:
         return ()
@@ -88,8 +92,11 @@ class Rows:
     def skip(self, claim: Claim, steps: Any, *, now: datetime) -> None:
         self.calls.append(("skip", steps))
 
-    def record(self, claim: Claim, state: Any, facts: Any, *, now: datetime, wake_at: Any) -> None:
-        self.calls.append(("record", state))
+    def record(self, claim: Claim, state: Any, facts: Any, *, now: datetime, wake_at: Any, items: Any = ()) -> None:
+        self.calls.append(("record", state, *([wake_at - now] if wake_at else [])))
+
+    def wake_resting(self, claim: Claim, *, now: datetime) -> None:
+        self.calls.append(("wake_resting",))
 
     def end_step(self, claim: Claim, state: StepState, detail: str, *_: Any, now: datetime) -> None:
         self.calls.append(("end_step", state, detail))
@@ -120,6 +127,15 @@ STOP = ("stop_open", "stopped by bob")
         ),
         (CLAIM, WELL, False, False, (), Again.NOW, [SKIPS, ("end_step", StepState.SUCCESS, "well")]),
         (CLAIM, ILL, False, False, (), Again.NOW, [("end_step", StepState.FAILED, "ill")]),
+        (CLAIM, Gather(), True, True, (), Again.LATER, [("gather",), ("wake_resting",), RESTS]),
+        (
+            *(CLAIM, Gather(), True, True, ("n1",), Again.NOW),
+            [("gather",), ("wake_resting",), ("record", {"gathered": ("n1",)})],
+        ),
+        (
+            *(CLAIM, Gather(), True, True, ("waits",), Again.LATER),
+            [("gather",), ("wake_resting",), ("record", {"gathered": ("waits",)}, timedelta(seconds=5))],
+        ),
         (STOPPED, WELL, True, True, (), Again.LATER, [STOP, RESTS]),
         (STOPPED, WELL, True, False, ("n1",), Again.NOW, [STOP, ("gather",), ("record", {"gathered": ("n1",)})]),
         (

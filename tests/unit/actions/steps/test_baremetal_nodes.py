@@ -414,3 +414,10 @@ def test_a_stop_while_nodes_join_leaves_no_straggler() -> None:
             {NodeStatus.FAILURE: names("n1 n2"), NodeStatus.NOT_STARTED: names("n3")},
         ),
     )
+
+
+@every_row([False, True])
+def test_a_move_is_looked_for_before_it_is_first_sent_where_the_provisioner_keeps_no_mark(marks: bool) -> None:
+    provisioner = FakeProvisioner()
+    provisioner.capabilities = replace(provisioner.capabilities, marks=marks)
+    assert rollouts.step(provisioner).unmarked(SubmitMove(PREPARE_A, DESIGN)) is not marks

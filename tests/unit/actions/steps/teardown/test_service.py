@@ -67,3 +67,17 @@ def test_no_operation_is_repeated_at_once_on_a_node_that_promenade_does_not_know
     assert (folded.state.teardown.next_operation() is AWAIT) == (
         never_joined or operation in (Operation.SHUT_DOWN_KUBELET, Operation.REMOVE_FROM_CLUSTER)
     )
+
+
+@every_row(
+    [(Operation.DRAIN, None), (Operation.CLEAR_LABELS, Outcome.RUNNING), (Operation.REMOVE_ETCD, Outcome.RUNNING)]
+)
+def test_an_operation_that_may_take_a_member_out_has_begun_before_it_is_sent(
+    operation: Operation, outcome: Outcome | None
+) -> None:
+    none = cast(Any, None)
+    task = TeardownTask(N1, ACTION, 3, (operation,), LIMITS)
+    state = NodeState(task, order=Teardown((operation,)), limits=LIMITS, since=NOW)
+    asked = Request(operation, N1, ACTION, 3, NOW, "available")
+    folded = ServiceOperation(operation, none, none, none).fold(state, asked, ServiceAnswer(), NOW)
+    assert (folded.state.checked, folded.state.teardown.outcomes.get(operation)) == (True, outcome)
