@@ -7,8 +7,9 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.histories import Position
+from shipyard_api.domain.items import ItemId, NewItem
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.storage import tables
 from shipyard_api.storage.histories import CONNECTION, HIGHEST, TOPIC
@@ -84,6 +85,27 @@ def test_another_history_is_noticed_once_and_fences_every_earlier_turn(
         again = tx.turns.claim(action, now=NOW + timedelta(minutes=5), worker="w")
     assert again is not None
     assert again.lost == claim.lost  # a later claim changes nothing
+
+
+def test_another_history_fences_what_its_items_were_doing(
+    store: Store, engine: sa.Engine, create: Create, restart: Callable[[], Store]
+) -> None:
+    with restart().begin() as tx:
+        assert tx.measures.history().number == 1
+    with store.begin() as tx:
+        turn = tx.turns.claim(create("a"), now=NOW, worker="w")
+        assert turn is not None
+        turn = tx.turns.start_step(turn, {"v": 1}, now=NOW)
+        tx.items.add(turn, [NewItem(ItemId("n1"), {})], now=NOW)
+    with store.begin() as tx:
+        late = tx.items.claim(turn.action, {StepId("a"): 1}, holder="1", now=NOW, worker="w")
+    assert late is not None
+    with engine.begin() as connection:
+        connection.execute(histories.update().values(relation=0))
+    with restart().begin() as tx:
+        assert tx.measures.history().number == 2
+    with pytest.raises(Fenced), store.begin() as tx:
+        tx.items.sleep(late, until=NOW)
 
 
 def test_a_second_loss_keeps_the_earlier_moment(

@@ -15,6 +15,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent, ItemClaim
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.items import _GATHER_PAUSE
 from shipyard_api.storage.unit_of_work import Store
 from tests.integration.storage.rows import JOBS
 
@@ -257,3 +258,19 @@ def test_an_item_ends_in_a_state_of_ended_items(step: Step) -> None:
     with pytest.raises(ValueError, match="running is not how an item ends"), step.store.begin() as tx:
         tx.items.end(claimed, ItemState.RUNNING, "", (), now=NOW)
     assert step.item(claimed.item).ended_at is None
+
+
+def test_an_item_that_ends_wakes_its_action_together_with_others_and_the_last_one_at_once(step: Step) -> None:
+    def woken() -> list[datetime]:
+        """When the turns come that were queued since they were asked for last."""
+        with step.engine.begin() as connection:
+            turns = JOBS.delete().where(JOBS.c.queue_name != "items").returning(JOBS.c.scheduled_at)
+            return list(connection.execute(turns).scalars())
+
+    woken()
+    pauses = []
+    for claimed in step.claims():
+        with step.store.begin() as tx:
+            tx.items.end(claimed, ItemState.SUCCESS, "", (), now=NOW)
+        pauses.append([at - NOW for at in woken()])
+    assert pauses == [[_GATHER_PAUSE], [_GATHER_PAUSE], [timedelta()]]
