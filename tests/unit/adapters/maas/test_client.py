@@ -148,6 +148,9 @@ def test_what_is_gone_is_none_and_may_be_removed_again(peer: Peer) -> None:
         maas.delete_machine("abc123")
     assert [one.body for one in peer.asked("DELETE /machines/abc123/")] == [b"", b""]
     maas.delete_tag("t")
+    peer.on("DELETE /tags/t/", Answer(409, b"in use"))
+    with pytest.raises(Refused, match="in use"):
+        maas.delete_tag("t")
 
 
 # Listing

@@ -22,7 +22,10 @@ COUNTS = SiteCounts(
     late=8,
     cases=10,
     older=11,
-    queue=[QueueLoad("turns", "due", 2, 12.5), QueueLoad("turns", "running", 1, 0.0)],
+    queue=[
+        *(QueueLoad("turns", "due", 2, 12.5), QueueLoad("turns", "running", 1, 0.0)),
+        QueueLoad("items", "due", 0, 0.25),
+    ],
     heartbeats=[3.5, 0.5],
 )
 
@@ -49,8 +52,8 @@ def scraped(collector: SiteCollector) -> dict[str, dict[tuple[str, ...], float]]
         ("failed_nodes", {(): 9.0}),
         ("holds", {(): 7.0}),
         ("older_nodes", {(): 11.0}),
-        ("queue_jobs", {("turns", "due"): 2.0, ("turns", "running"): 1.0}),
-        ("queue_lag_seconds", {("turns",): 12.5}),
+        ("queue_jobs", {("turns", "due"): 2.0, ("turns", "running"): 1.0, ("items", "due"): 0.0}),
+        ("queue_lag_seconds", {("turns",): 12.5, ("items",): 0.25}),
         ("workers", {(): 2.0}),
         ("worker_heartbeat_age_seconds", {(): 0.5}),
         ("clock_skew_seconds", {("database",): -0.25}),

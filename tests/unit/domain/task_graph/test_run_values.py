@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.run_values import RunValues, ValuesError
+from shipyard_api.domain.task_graph.run_values import LONGEST, RunValues, ValuesError
 from tests.unit.tables import every_row
 
 WRITTEN: dict[str, Any] = {
@@ -23,6 +23,8 @@ def test_a_node_has_the_shared_values_with_its_own_in_their_place() -> None:
     assert [own[f"VALUES.{name}"] for name in ("ntp", "port", "tls", "own")] == ["10.0.0.8", "3306", "true", "1.5"]
     assert RunValues.read(values.to_json()) == values
     assert RunValues.read(None).keys(NodeName("n1")) == {}
+    longest = RunValues.read({"all": {"a": "x" * LONGEST}})
+    assert longest.keys(NodeName("n1")) == {"VALUES.a": "x" * LONGEST}
 
 
 def test_secret_values_are_masked_those_of_the_design_too() -> None:
@@ -42,7 +44,7 @@ def test_secret_values_are_masked_those_of_the_design_too() -> None:
         "no nodes": ({"nodes": []}, "nodes is an object"),
         "a name with a blank": ({"all": {"a b": 1}}, "has the name 'a b'"),
         "null": ({"all": {"a": None}}, "a in all is no text"),
-        "too long": ({"all": {"a": "x" * 70_000}}, "at most 65,536 characters"),
+        "too long": ({"all": {"a": "x" * (LONGEST + 1)}}, "at most 65,536 characters"),
         "too many": ({"all": {f"a{number}": 1 for number in range(1001)}}, "more than 1,000 values"),
         "no list": ({"secret": "a"}, "secret is a list"),
         "a secret without a value": ({"secret": ["a"]}, "secret names a, which has no value"),

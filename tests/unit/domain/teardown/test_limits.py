@@ -45,6 +45,7 @@ def test_a_limit_is_named_as_operators_write_it() -> None:
         ({"on-blocked": "delete", "force": "true"}, TeardownLimits(on_blocked=OnBlocked.DELETE), []),
         ({"on-blocked": "evict"}, TeardownLimits(), ["OnBlockedUnknown"]),
         ({"etcd-ready-timeout": True}, TeardownLimits(), ["LimitNotANumber"]),
+        ({"etcd-ready-timeout": "9" * 9}, TeardownLimits(etcd_ready=999_999_999), []),
         ({"etcd-ready-timeout": "9" * 10}, TeardownLimits(), ["LimitNotANumber"]),
         ({"clear-labels-timeout": "-1"}, TeardownLimits(clear_labels=-1), ["LimitNotPositive"]),
         ({"drain-timeout": "1800"}, TeardownLimits(drain=1800, drain_grace_period=900), []),
