@@ -6,9 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.error_kinds import Unauthenticated
+from shipyard_api.ports.identity import Identity
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.tokens import ApiTokens, TokenFault
+from shipyard_api.usecases.tokens import ApiTokens, Sessions, TokenFault
 
 DIGEST, OTHER = bytes(range(32)), bytes(32)
 
@@ -175,3 +176,19 @@ def test_any_other_secret_is_refused(store: Store) -> None:
 def test_revoking_what_is_not_there(store: Store) -> None:
     with pytest.raises(TokenFault):
         ApiTokens(store).revoke("nothing")
+
+
+def test_a_session_is_that_of_its_person_in_every_process_until_it_is_closed(store: Store) -> None:
+    ann = Identity("k", "ann", frozenset({"admin"}), user_id="u-1")
+    secret = Sessions(store).open(ann, seconds=60)
+    late = Sessions(store).open(ann, seconds=-1)
+    assert Sessions(store).of({"HTTP_X_AUTH_TOKEN": secret}) == ann
+
+    def refused(sent: str) -> None:
+        with pytest.raises(Unauthenticated):
+            Sessions(store).of({"HTTP_X_AUTH_TOKEN": sent})
+
+    refused(late)
+    refused(f"{secret}x")
+    Sessions(store).close(secret)
+    refused(secret)
