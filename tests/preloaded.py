@@ -12,6 +12,7 @@ for name in (
     "gunicorn.app.wsgiapp",
     "gunicorn.workers.gasgi",
     "jsonschema_rs",
+    "networkx",
     "procrastinate",
     "psycopg_pool",
     "requests",

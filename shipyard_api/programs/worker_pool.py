@@ -20,6 +20,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from importlib import import_module
 from multiprocessing import Pipe
 from typing import NoReturn
 
@@ -313,6 +314,7 @@ def run(directory: str, settings: Settings) -> int:
         every=options.sweep_seconds,
     )
     pool.reload(time.monotonic())
+    import_module("networkx")  # which is imported by the first design otherwise, and so by each worker
     gc.freeze()  # garbage collection in the workers would copy what they share
     status = _fork(lambda: _serve_status(settings, rounded)) if options.status_port else 0
     LOG.info("worker pool is ready", extra={"sites": len(pool.sites), "pid": os.getpid()})
