@@ -49,13 +49,19 @@ def record(arguments: list[str], folder: Path, player: Player, clear: Callable[[
     for file in named or sorted(folder.glob("*.yaml")):
         played = []
         for story in stories(file):
-            steps = story["steps"]
-            clear()
-            try:
-                played.append({**story, "steps": list(answered(steps, player))})
-            except (AssertionError, TimeoutError) as error:
-                sys.stdout.write(f"{file.name}: {story['story']}: {error!r}\n")
-                failed, played = True, [*played, story]
+            # Only what differs twice differs: a periodic task of the peer comes between now and then.
+            for _ in range(2 if check else 1):
+                clear()
+                try:
+                    again, trouble = {**story, "steps": list(answered(story["steps"], player))}, ""
+                except (AssertionError, TimeoutError) as error:
+                    again, trouble = story, repr(error)
+                if not trouble and written(file, [again]) == written(file, [story]):
+                    break
+            if trouble:
+                sys.stdout.write(f"{file.name}: {story['story']}: {trouble}\n")
+                failed = True
+            played.append(again)
         clear()
         before, after = file.read_text(), written(file, played)
         if check:
