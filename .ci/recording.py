@@ -58,6 +58,8 @@ def record(arguments: list[str], folder: Path, player: Player, clear: Callable[[
                     again, trouble = story, repr(error)
                 if not trouble and written(file, [again]) == written(file, [story]):
                     break
+                if check:
+                    sys.stdout.write(f"{file.name}: {story['story']}: differs{trouble and f', {trouble}'}\n")
             if trouble:
                 sys.stdout.write(f"{file.name}: {story['story']}: {trouble}\n")
                 failed = True

@@ -332,7 +332,7 @@ def test_a_real_server_evicts_a_thousand_pods_as_the_plan_classes_them(real: Nod
                 answers.update({uid: one.outcome for uid, one in real.nodes.evict(left, grace=30).items()})
             return not left
 
-        until(is_answered)
+        until(is_answered, lambda: Counter(answers.values()), every=1.0)
 
     # The API server and the controller that counts pods write the same budget, which for a moment then allows none
     # ("needs 0 healthy pods and has 11 currently"): a drain asks again. The others must not take their place meanwhile.
