@@ -1,5 +1,6 @@
 """Distributions that a test installs: a dist-info in a directory that is put on ``sys.path``."""
 
+import configparser
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,14 @@ def install(directory: Path, name: str, entry_points: Mapping[str, Mapping[str, 
     for group, entries in entry_points.items():
         lines += [f"[{group}]", *(f"{entry} = {value}" for entry, value in entries.items())]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+def of_ours(group: str) -> list[str]:
+    """Return the names that Shipyard's own distribution registers in a group of entry points, sorted."""
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read_string((ROOT / "setup.cfg").read_text())
+    lines = setup["options.entry_points"][group].split("\n")
+    return sorted(line.partition("=")[0].strip() for line in lines if line.strip())
 
 
 @contextmanager

@@ -12,10 +12,10 @@ from shipyard_api.api.http.dialect import DIALECTS, mounted
 from shipyard_api.settings import plugins
 from shipyard_api.settings.plugins import ASSIGNMENTS, DESIGN_STORES, PROVISIONERS, Group
 from shipyard_api.wiring.settings import SettingsError, load
-from tests.distributions import install
+from tests.distributions import install, of_ours
 from tests.unit.tables import table
 
-OURS = ["drydock", "ironic", "maas"]
+OURS = of_ours(PROVISIONERS.group)
 MODULE = """
 from dataclasses import dataclass
 from shipyard_api.ports.provisioner_plugin import ProvisionerPlugin
@@ -79,10 +79,9 @@ def test_a_plug_in_has_a_name_and_a_section(register: Register) -> None:
 def test_an_unknown_name_is_refused_with_those_that_are_installed(register: Register) -> None:
     register(another="of_a_plugin:PLUGIN")
     with pytest.raises(SettingsError) as refused:
-        load({"SHIPYARD_PROVISIONER_KIND": "redfish"})
-    assert refused.value.faults == [
-        "SHIPYARD_PROVISIONER_KIND: there is no provisioner 'redfish'; installed: another, drydock, ironic, maas"
-    ]
+        load({"SHIPYARD_PROVISIONER_KIND": "nosuch"})
+    names = ", ".join(["another", *OURS])
+    assert refused.value.faults == [f"SHIPYARD_PROVISIONER_KIND: there is no provisioner 'nosuch'; installed: {names}"]
 
 
 NOT_A_SECTION = "its options must be a dataclass with connect_timeout_seconds and url, and a default for each field"

@@ -14,6 +14,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from shipyard_api.cli.main import shipyard
+from tests.distributions import of_ours
 from tests.unit.tables import every_row
 
 
@@ -33,7 +34,7 @@ OFFERED = {
     "what cannot be steered": (("control", "stop"), "x", set()),
     "options of gunicorn": (("serve",), "--b", {"--bind"}),
     "options behind another one": (("serve", "--bind", "x"), "--w", {"--workers"}),
-    "provisioners": (("up", "--provisioner"), "", {"drydock", "maas", "ironic"}),
+    "provisioners": (("up", "--provisioner"), "", set(of_ours("shipyard.provisioners"))),
     "scenarios of a stack": (("up", "--scenario"), "ntp", {"ntp-prepare-fails"}),
     "behind an item": (("describe", "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"), "--h", {"--help"}),
     "behind an item that is nothing": (("describe", "nosuch/1"), "x", set()),
