@@ -45,6 +45,9 @@ _OF_MACHINE = (_LABELS, _TAGS, _RACK)
 """What ``Inventory`` has read from all levels, by the rules of the provisioner."""
 
 
+# An Enum's value is computed each time that it is read.
+_HARDWARE_DIGEST, _NETWORK_DIGEST = Aspect.HARDWARE.value, Aspect.NETWORK.value
+_LABELS_DIGEST, _PLACEMENT_DIGEST = Aspect.LABELS.value, Aspect.PLACEMENT.value
 _text_of = json.JSONEncoder(sort_keys=True, default=str).encode
 _SINGLE = frozenset({"host_profile", "hardware_profile", "addressing", "metadata"})
 _SINGLE_METADATA = frozenset({"boot_mac", "owner_data", "tags", "rack"})
@@ -101,25 +104,27 @@ class Single(Struct, frozen=True):
         written = data if isinstance(data, Mapping) else {}
         profile, metadata, entries = written.get("host_profile"), written.get("metadata"), written.get("addressing")
         metadata = metadata if isinstance(metadata, Mapping) else {}
-        addresses = [(path[1], each) for path, each in _addresses(entries)] if isinstance(entries, list) else []
-        if entries is not None and not isinstance(entries, list):
-            addresses = [("", entries)]
+        addresses: Mapping[str, Any] = {"": entries} if entries is not None else {}
+        if isinstance(entries, list):
+            addresses = _addresses(entries)
         alone = _SINGLE.issuperset(written) and _SINGLE_METADATA.issuperset(metadata)
-        return cls(str(profile), tuple(addresses), metadata.get("boot_mac"), alone)
+        return cls(str(profile), tuple(addresses.items()), metadata.get("boot_mac"), alone)
 
     @property
     def networks(self) -> tuple[str, ...]:
         """The networks of the addresses."""
         return tuple(name for name, _ in self.addresses)
 
-    def texts(self, bmc: str) -> Iterator[tuple[Aspect, str]]:
+    def texts(self, bmc: str) -> Iterator[tuple[str, str]]:
         """Yield the texts of hardware and network; ``bmc``: the network of its BMC."""
-        hardware = [self.mac, *(entries for name, entries in self.addresses if name == bmc)]
-        network = [entries for name, entries in self.addresses if name != bmc]
+        hardware: list[Any] = [self.mac]
+        network: list[Any] = []
+        for name, entries in self.addresses:
+            (hardware if name == bmc else network).append(entries)
         if hardware != [None]:
-            yield Aspect.HARDWARE, _text_of(hardware)
+            yield _HARDWARE_DIGEST, _text_of(hardware)
         if network:
-            yield Aspect.NETWORK, _text_of(network)
+            yield _NETWORK_DIGEST, _text_of(network)
 
 
 @dataclass(slots=True)
@@ -188,9 +193,9 @@ class EffectiveDesign:
         bmc, found = base[0], dict(base[1])
         secret = self._documents[document.key].secret
         for aspect, text in single.texts(bmc):
-            joined = f"{found[aspect.value]} {text}".encode()
-            found[aspect.value] = self.fingerprint(joined) if secret else hashlib.sha256(joined).hexdigest()[:32]
-        found[Aspect.LABELS.value], found[Aspect.PLACEMENT.value] = self._placed(machine)
+            joined = f"{found[aspect]} {text}".encode()
+            found[aspect] = self.fingerprint(joined) if secret else hashlib.sha256(joined).hexdigest()[:32]
+        found[_LABELS_DIGEST], found[_PLACEMENT_DIGEST] = self._placed(machine)
         return found
 
     def _base(self, machine: Node, document: Document, networks: Sequence[str]) -> tuple[str, Mapping[str, str]]:
@@ -378,7 +383,8 @@ def _with_bmc(own: dict[Aspect, Part], bmc: str) -> dict[Aspect, Part]:
 def _leaves(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every value of a document that is no mapping, with its path; addresses by their network."""
     if path == ("addressing",) and isinstance(data, list):
-        yield from _addresses(data)
+        for network, entries in _addresses(data).items():
+            yield (*path, network), entries
     elif isinstance(data, Mapping) and data:
         for key, value in data.items():
             yield from _leaves(value, (*path, str(key)))
@@ -386,13 +392,13 @@ def _leaves(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield path, data
 
 
-def _addresses(entries: Iterable[Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    by_network: defaultdict[str, list[Any]] = defaultdict(list)
+def _addresses(entries: Iterable[Any]) -> Mapping[str, list[Any]]:
+    """Return the addresses of a node by their network; those of none by an empty name."""
+    by_network: dict[str, list[Any]] = {}
     for entry in entries:
         network = entry.get("network") if isinstance(entry, Mapping) else None
-        by_network[network if isinstance(network, str) else ""].append(entry)
-    for network, written in by_network.items():
-        yield ("addressing", network), written
+        by_network.setdefault(network if isinstance(network, str) else "", []).append(entry)
+    return by_network
 
 
 def _networks(values: Values) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from enum import Enum
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -75,7 +76,11 @@ def impact_of(wanted: Aspects | None, record: Given | None, *, deployed: bool, s
         return NodeImpact(Impact.NEW)
     if record is None:
         return NodeImpact(Impact.UNKNOWN)
-    aspects = differing(record.aspects, wanted)
+    return _impact(differing(record.aspects, wanted), services)
+
+
+@lru_cache(256)  # of 10,000 nodes, most differ in the same few aspects
+def _impact(aspects: frozenset[str], services: bool) -> NodeImpact:
     return NodeImpact(class_of(aspects, services=services), tuple(sorted(aspects)))
 
 
