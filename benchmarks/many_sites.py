@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,12 @@ def settings(url: str) -> Settings:
 
 
 def pss(pids: Sequence[int]) -> float:
-    """Return what processes hold, in MB."""
-    texts = (Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids)
-    return sum(int(found[1]) for text in texts if (found := re.search(r"Pss: +(\d+)", text))) / 1024
+    """Return what processes hold, in MB; one of Postgres's may have ended since they were listed."""
+    held = 0
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            held += int(re.findall(r"Pss: +(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text())[0])
+    return held / 1024
 
 
 def children(parent: int) -> list[int]:
