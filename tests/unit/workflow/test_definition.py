@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from shipyard_api.workflow.definition import unknown_part
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.workflow.definition import Definition, fixed, skipped_by_failure, unknown_part
 from tests.unit.tables import every_row
 
 STEPS: Any = {"one": SimpleNamespace(version=1), "two": SimpleNamespace(version=3)}
@@ -23,3 +24,13 @@ STEPS: Any = {"one": SimpleNamespace(version=1), "two": SimpleNamespace(version=
 )
 def test_what_is_left_to_do_must_be_known(steps: Any, left: Any, version: int, unknown: str) -> None:
     assert unknown_part("deploy", steps, left, version) == unknown
+
+
+def test_an_action_has_its_steps_in_order_and_a_failure_skips_those_that_do_not_always_run() -> None:
+    steps: Any = [SimpleNamespace(id=name, always=name == "b") for name in "cba"]
+    definition = Definition(ActionName("deploy"), fixed(*steps))
+    assert definition.step_ids({"any": "inputs"}) == ["c", "b", "a"]
+    assert definition.steps({}) == dict(zip("cba", steps, strict=True))
+    assert skipped_by_failure(definition.steps({}), ["b", "a"]) == ("a",)  # type: ignore[list-item]
+    assert definition.first_facts({}) == ()
+    assert definition.read({"stored": 1}) == {"stored": 1}

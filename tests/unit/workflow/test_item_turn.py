@@ -14,9 +14,11 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.steps import StepsSkipped
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.items import ItemId, ItemState
+from shipyard_api.observing import request_context
 from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.turns import Intent, ItemClaim
-from shipyard_api.workflow.attempts import BROKEN_TURNS, Again
+from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt
 from shipyard_api.workflow.item_turn import RUN_SECONDS, ItemTurns
 from shipyard_api.workflow.step import Act, Done, Failed, Gather, ItemKind, Json, Look
 from tests.fakes.clock import FakeClock
@@ -105,6 +107,7 @@ def turns(rows: Rows, kind: ItemKind[Any, Any, Any, Any] | None) -> ItemTurns:
 
 
 ACT, LOOK = Act("e", AT), Look("q")
+CLAIMED = ("claim", ActionId("a"), {STEP: 1}, "holder", "w1")
 LOADED = ("loaded 1",)
 
 
@@ -166,8 +169,10 @@ def test_an_item_fails_after_some_broken_turns_in_a_row(in_a_row: int, failed: b
 class Runs(Rows):
     """Runs of items, too."""
 
-    def start_run(self, action: ActionId, versions: Any, **_: Any) -> None:
-        self.calls.append(("start_run",))
+    claims: list[ItemClaim | Exception] = field(default_factory=lambda: [KeyError("the claim broke")])
+
+    def start_run(self, action: ActionId, versions: Any, *, holder: str, now: datetime) -> None:
+        self.calls.append(("start_run", versions, holder))
 
     def continue_run(self, action: ActionId) -> None:
         self.calls.append(("continue_run", action))
@@ -175,8 +180,17 @@ class Runs(Rows):
     def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
         self.calls.append(("end_run", left_until - now))
 
-    def claim(self, *_: Any, **__: Any) -> None:
-        raise KeyError("the claim broke")
+    def claim(self, action: ActionId, versions: Any, **how: Any) -> ItemClaim | None:
+        if not self.claims:
+            return None
+        self.calls.append(("claim", action, versions, how["holder"], how["worker"]))
+        taken = self.claims.pop(0)
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
+
+    def sleep(self, claim: ItemClaim, *, until: datetime) -> None:
+        self.calls.append(("sleep", until - AT))
 
 
 class Turns(ItemTurns, frozen=True):
@@ -203,7 +217,7 @@ def test_a_run_ends_with_its_items_and_goes_on_later_where_its_time_is_up(second
     store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
     given: Any = (store, lambda *_: {}, rows, FakeClock(AT), 10.0, "w1")
     Turns(*given, seconds=[*seconds]).run(ActionId("a"), "holder")
-    assert rows.calls == [("start_run",), end]
+    assert rows.calls == [("start_run", {}, "holder"), end]
 
 
 def test_a_claim_that_breaks_is_a_fault_of_the_run_and_of_no_item() -> None:
@@ -211,4 +225,74 @@ def test_a_claim_that_breaks_is_a_fault_of_the_run_and_of_no_item() -> None:
     store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
     with pytest.raises(KeyError, match="the claim broke"):
         replace(turns(rows, Sample()), store=store).turn(ActionId("a"), "holder")
-    assert rows.calls == []
+    assert rows.calls == [CLAIMED]
+
+
+@dataclass
+class Ran:
+    """Attempts, each of which ends a turn as a test wants."""
+
+    end: Any
+    given: list[Any] = field(default_factory=list)
+
+    def begin(self, tx: Any, claim: ItemClaim, kind: Any, state: Any, decision: Any, now: datetime) -> Any:
+        return Attempt(claim, kind, state, decision)
+
+    def run(self, attempt: Any, decide: Any) -> Any:
+        self.given.append((attempt.state.past, request_context.marker(), request_context.log_fields()))
+        if isinstance(self.end, Exception):
+            raise self.end
+        return self.end
+
+
+@every_row(
+    {
+        # how the attempt ends, whether the run goes on, what else is written
+        "later": (Again.LATER, True, []),
+        "at once": (Again.NOW, True, [("sleep", timedelta(0))]),
+        "its peer takes no more": (Again.PUT_OFF, False, []),
+        "a later turn has begun": (Fenced("x"), True, []),
+        "a bug": (KeyError("x"), True, [("broke", None, timedelta(seconds=10))]),
+    }
+)
+def test_a_run_goes_on_after_a_turn_unless_its_peer_takes_no_more(end: Any, goes_on: bool, calls: list[Any]) -> None:
+    rows, ran = Runs(claims=[replace(CLAIM, context_marker="m-1")]), Ran(end)
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+    with request_context.restored():
+        ours = replace(turns(rows, Sample(ACT)), store=store, attempts=cast(Any, ran))
+        assert ours.turn(ActionId("a"), "holder") is goes_on
+    assert rows.calls == [CLAIMED, *calls]
+    ((past, marker, fields),) = ran.given
+    assert (past, marker) == (LOADED, "m-1")
+    assert {name: fields[name] for name in ("action", "step", "item", "user")} == {
+        "action": "a",
+        "step": "nodes",
+        "item": "n1",
+        "user": "ann",
+    }
+
+
+@every_row([([], False), ([CLAIM], True)])
+def test_a_turn_needs_a_due_item(claims: list[ItemClaim | Exception], goes_on: bool) -> None:
+    rows = Runs(claims=[*claims])
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+    ours = replace(turns(rows, Sample(Done("well"))), store=store)
+    with request_context.restored():
+        assert ours.turn(ActionId("a"), "holder") is goes_on
+
+
+def test_items_that_lost_their_database_must_be_delivered_again() -> None:
+    rows = Runs(claims=[CLAIM])
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+    ours = replace(turns(rows, Sample(ACT)), store=store, attempts=cast(Any, Ran(StoreUnavailable("gone"))))
+    with pytest.raises(StoreUnavailable):
+        ours.run(ActionId("a"), "holder")
+    assert rows.calls == [("start_run", {STEP: 1}, "holder"), CLAIMED]
+    assert request_context.log_fields() == {}
+
+
+def test_only_steps_with_items_have_a_version_to_claim_by() -> None:
+    rows = Runs(claims=[])
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+    replace(turns(rows, None), store=store).run(ActionId("a"), "holder")
+    assert rows.calls == [("start_run", {}, "holder"), ("end_run", timedelta(seconds=5))]
