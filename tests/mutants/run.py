@@ -43,7 +43,10 @@ ROOMS = {
     "use cases": "shipyard_api/usecases",
     "api": "shipyard_api/api",
 }
-TESTS = ("tests/unit", "tests/property", "tests/contract", "tests/integration", "tests/crash")
+TESTS = (
+    *("tests/unit", "tests/property", "tests/contract", "tests/integration", "tests/crash"),
+    *("tests/acceptance", "tests/combinations", "tests/architecture", "tests/docs"),
+)
 BUILD = ROOT / ".build" / "mutants"
 COVER = BUILD / "cover"
 RESULTS = BUILD / "results.jsonl"
