@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from msgspec import ValidationError
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from shipyard_api.actions.inputs import ActionInputs
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.holds import OVERRIDDEN
+from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.targets import TARGET_GROUP
@@ -86,3 +88,14 @@ def _names(kind: Any) -> set[str]:
         elif name not in kind.UNSTORED:
             names.add(next((group for group, grouped in kind.GROUPS.items() if name in grouped), name))
     return names
+
+
+def test_what_an_action_has_not_is_a_fault_of_the_step_that_asks() -> None:
+    inputs = ActionInputs(name=ActionName("update_software"))
+    with pytest.raises(ValueError, match="update_software has read no design"):
+        _ = inputs.of_site
+    for partly in (inputs, replace(inputs, node=NODES[0]), replace(inputs, operation=NodeOperation.DRAIN)):
+        with pytest.raises(ValueError, match="update_software is no operation on a node"):
+            _ = partly.of_operation
+    whole = replace(inputs, node=NODES[0], operation=NodeOperation.DRAIN)
+    assert whole.of_operation == (NodeOperation.DRAIN, NODES[0])

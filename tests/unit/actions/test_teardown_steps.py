@@ -15,6 +15,7 @@ from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
 from shipyard_api.domain.teardown.order import Operation
@@ -29,6 +30,7 @@ from tests.world import RULES
 
 NAMES = ("n1", "n2", "n3", "n4")
 STEP = StepId("check_teardown")
+SITE = SiteInputs(3, DeploymentConfiguration(), None)
 
 
 def rendered(schema: str, name: str, data: dict[str, Any]) -> RenderedDocument:
@@ -61,7 +63,7 @@ def steps(*, drains: bool = True) -> TeardownSteps:
 
 def test_what_protects_is_read_from_the_newest_committed_design() -> None:
     nodes = (NodeName("n1"), NodeName("n2"))
-    site = SiteInputs(3, DeploymentConfiguration(), None, nodes)
+    site = replace(SITE, targets=nodes)
     made = steps()
     checks = [
         made.check(STEP, [nodes], ActionInputs(site=site)),
@@ -74,6 +76,36 @@ def test_what_protects_is_read_from_the_newest_committed_design() -> None:
     # Before the first commit, the revision of the action protects.
     uncommitted = replace(made, checks=replace(made.checks, designs=replace(made.checks.designs, store=committed(0))))
     assert uncommitted.protection(4).clusters == made.protection().clusters != ()
+    assert uncommitted.protection.revision() is None
+
+
+PART: Any = object()
+
+
+@every_row(
+    [
+        # Promenade, Kubernetes, etcd; whether servers can be drained
+        (None, None, None, False),
+        (None, PART, None, False),
+        (None, None, PART, False),
+        (None, PART, PART, True),
+        (PART, None, None, True),
+    ]
+)
+def test_servers_are_drained_by_promenade_or_by_kubernetes_and_etcd(
+    service: Any, nodes: Any, etcd: Any, drains: bool
+) -> None:
+    made = steps()
+    systems = replace(made.checks.systems, service=service, nodes=nodes, etcd=etcd)
+    assert replace(made, checks=replace(made.checks, systems=systems)).drains is drains
+
+
+@every_row([(True, ["EtcdLosesQuorum"]), (False, [])])
+def test_servers_that_stay_installed_are_checked_where_they_can_be_drained(drains: bool, found: list[str]) -> None:
+    made = steps(drains=drains)
+    ways = Ways(serviced=tuple(map(NodeName, NAMES[:1])))
+    findings = made.check_interrupted(STEP, ways, ActionInputs(site=SITE)).ask(3)
+    assert [finding.name for finding in findings] == found
 
 
 def test_promenade_gets_the_design_that_protects() -> None:

@@ -25,12 +25,12 @@ from shipyard_api.domain.items import ItemId, NewItem
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
-from shipyard_api.domain.waiting import Awaited, WaitingFor
+from shipyard_api.domain.waiting import Awaited, WaitingFor, of_doubt
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable, Undecided
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Intent
-from shipyard_api.workflow.attempts import Again, Attempt, Attempts
+from shipyard_api.workflow.attempts import Again, Attempt, Attempts, _awaits
 from shipyard_api.workflow.bulkhead import PATIENCE, Bulkhead
 from shipyard_api.workflow.step import Act, Folded, Json, Look, PeerFailure, Unit
 from tests.fakes.clock import FakeClock
@@ -429,20 +429,41 @@ def test_what_a_peer_keeps_no_mark_of_is_looked_for_before_it_is_first_sent(
     assert world.methods().count("find") == 1
 
 
+@every_row([(1, "Peer"), (2, "operator"), (3, "operator")])
+def test_an_operator_is_awaited_once_the_effect_itself_was_looked_for(attempts: int, who: str) -> None:
+    world = World()
+    world.unit.awaited = Awaited("Peer", "deploy n1")
+    waiting = of_doubt("a", DOUBT).after(None, world.clock.now())
+    claim = Claim(intent=world.intent(attempts), waiting=waiting)
+    awaited = _awaits(claim, world.unit, Sent(), Sent())
+    assert awaited is not None
+    assert awaited.who == who
+
+
+def test_a_turn_makes_way_for_others_after_a_hundred_attempts() -> None:
+    world = World()
+    store: Any = world
+    attempts: Attempts[Claim] = Attempts(
+        store, lambda _tx: world.rows, world.clock, settle=SETTLE, bulkhead=world.bulkhead
+    )
+    question = world.attempt()
+    assert attempts.run(question, lambda _tx, claim, state: question) is Again.NOW
+    assert world.methods().count("ask") == 100
+
+
 def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered() -> None:
     world = World()
     world.unit.wanted = Sent(("x",))
-    doubt = DOUBT
     world.unit.awaited = Awaited("Peer", "deploy n1")
     lost = LostHistory(world.at(-100), world.at(-2 * SETTLE))
-    world.unit.errors = {"find": [Undecided(doubt), unavailable(), Undecided(doubt)]}
+    world.unit.errors = {"find": [Undecided(DOUBT), unavailable(), Undecided(DOUBT)]}
     claim = Claim(lost=lost)
     begun = world.attempts.begin(TX, claim, world.unit, Sent(), Act(Sent(("x",)), world.at(400)), world.clock.now())
     answers = []
     for _ in range(3):
         assert world.run(begun) is Again.LATER
         waiting = world.rows.waited[-1]
-        assert (waiting.who, waiting.what, waiting.doubt) == ("operator", "answers: shipyard reconcile a", doubt)
+        assert (waiting.who, waiting.what, waiting.doubt) == ("operator", "answers: shipyard reconcile a", DOUBT)
         answers.append(waiting.last_answer)
         assert world.kinds().count("tell") == 1
         intent = begun.claim.intent
@@ -450,11 +471,11 @@ def test_what_only_a_person_knows_is_asked_once_and_awaited_until_it_is_answered
         claim = Claim(intent=intent, waiting=waiting, lost=lost)
         world.clock.advance(SETTLE)
         begun = world.attempts.resume(TX, claim, world.unit, Sent(), intent, world.clock.now())
-        assert world.rows.waited[-1].doubt == doubt
+        assert world.rows.waited[-1].doubt == DOUBT
 
-    assert answers == [str(doubt), str(unavailable()), str(doubt)]
+    assert answers == [str(DOUBT), str(unavailable()), str(DOUBT)]
     told = [one[1].text for one in world.rows.written if one[0] == "tell"]
-    assert told == [f"{doubt}. Look at it there, then answer with: shipyard reconcile a"]
+    assert told == [f"{DOUBT}. Look at it there, then answer with: shipyard reconcile a"]
     assert isinstance(begun, Attempt)
     world.run(begun)
     assert world.rows.written[-1][:2] == ("record", ("done",))

@@ -15,6 +15,8 @@ from shipyard_api.domain.facts.steps import StepsSkipped
 from shipyard_api.domain.histories import LostHistory
 from shipyard_api.domain.items import ItemId, ItemState
 from shipyard_api.observing import request_context
+from shipyard_api.observing.telemetry import Activity, observe_with
+from shipyard_api.observing.telemetry import Kind as TelemetryKind
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.turns import Intent, ItemClaim
@@ -258,9 +260,15 @@ class Ran:
 def test_a_run_goes_on_after_a_turn_unless_its_peer_takes_no_more(end: Any, goes_on: bool, calls: list[Any]) -> None:
     rows, ran = Runs(claims=[replace(CLAIM, context_marker="m-1")]), Ran(end)
     store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
-    with request_context.restored():
-        ours = replace(turns(rows, Sample(ACT)), store=store, attempts=cast(Any, ran))
-        assert ours.turn(ActionId("a"), "holder") is goes_on
+    seen = list[Activity]()
+    remove = observe_with(lambda activity: nullcontext(seen.append(activity)))
+    try:
+        with request_context.restored():
+            ours = replace(turns(rows, Sample(ACT)), store=store, attempts=cast(Any, ran))
+            assert ours.turn(ActionId("a"), "holder") is goes_on
+    finally:
+        remove()
+    assert [(activity.kind, activity.details["item"]) for activity in seen] == [(TelemetryKind.ITEM, "n1")]
     assert rows.calls == [CLAIMED, *calls]
     ((past, marker, fields),) = ran.given
     assert (past, marker) == (LOADED, "m-1")

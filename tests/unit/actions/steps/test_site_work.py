@@ -7,12 +7,13 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.actions.steps.job_watch import Job, Limits, Submitted
+from shipyard_api.actions.steps.job_watch import End, Job, Limits, Submitted, Watched
 from shipyard_api.actions.steps.site_work import PollJob, SiteWork, SiteWorkState, SubmitSiteWork
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation
@@ -159,3 +160,12 @@ def test_an_interrupted_submission_is_searched_for_the_design_of_the_intent() ->
     submitted = site_work.perform(SUBMIT, Marker("m"))
     assert site_work.find(SUBMIT, Marker("m"), T0, JobAnswers()) == submitted
     assert site_work.find(SubmitSiteWork("fake://design/6"), Marker("m"), T0, JobAnswers()) is None
+
+
+def test_a_job_without_a_report_lacks_no_node_and_one_with_a_report_says_why() -> None:
+    n1, n2, n3 = map(NodeName, ("n1", "n2", "n3"))
+    named = dataclasses.replace(STEP, nodes=(n1, n2, n3))
+    ended = JobReport(ID, JobState.ENDED, False, frozenset({n1}), frozenset({n2}), {n2: "no power"}, message="2 failed")
+    watched = Watched(RUNNING_JOB, End.ENDED, ended, frozenset({n1}), "", T0)
+    assert named._lacks(watched) == {n2: "no power", n3: "2 failed"}
+    assert named._lacks(replace(watched, report=None)) == {}
