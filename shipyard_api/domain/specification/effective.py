@@ -104,9 +104,7 @@ class Single(Struct, frozen=True):
         written = data if isinstance(data, Mapping) else {}
         profile, metadata, entries = written.get("host_profile"), written.get("metadata"), written.get("addressing")
         metadata = metadata if isinstance(metadata, Mapping) else {}
-        addresses: Mapping[str, Any] = {"": entries} if entries is not None else {}
-        if isinstance(entries, list):
-            addresses = _addresses(entries)
+        addresses = _addresses(entries)
         alone = _SINGLE.issuperset(written) and _SINGLE_METADATA.issuperset(metadata)
         return cls(str(profile), tuple(addresses.items()), metadata.get("boot_mac"), alone)
 
@@ -117,10 +115,8 @@ class Single(Struct, frozen=True):
 
     def texts(self, bmc: str) -> Iterator[tuple[str, str]]:
         """Yield the texts of hardware and network; ``bmc``: the network of its BMC."""
-        hardware: list[Any] = [self.mac]
-        network: list[Any] = []
-        for name, entries in self.addresses:
-            (hardware if name == bmc else network).append(entries)
+        hardware = [self.mac, *[entries for name, entries in self.addresses if name == bmc]]
+        network = [entries for name, entries in self.addresses if name != bmc]
         if hardware != [None]:
             yield _HARDWARE_DIGEST, _text_of(hardware)
         if network:
@@ -392,8 +388,10 @@ def _leaves(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield path, data
 
 
-def _addresses(entries: Iterable[Any]) -> Mapping[str, list[Any]]:
-    """Return the addresses of a node by their network; those of none by an empty name."""
+def _addresses(entries: Any) -> Mapping[str, Any]:
+    """Return the addresses of a node by their network; what names none, or is no list, by an empty name."""
+    if not isinstance(entries, list):
+        return {} if entries is None else {"": entries}
     by_network: dict[str, list[Any]] = {}
     for entry in entries:
         network = entry.get("network") if isinstance(entry, Mapping) else None
