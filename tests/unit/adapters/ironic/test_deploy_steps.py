@@ -101,6 +101,7 @@ def test_a_cleaning_has_steps_of_its_own() -> None:
 @every_row([69, 115, 999])
 def test_each_version_of_the_api_has_a_release(version: int) -> None:
     assert deploy_steps.release_of(version).api >= min(version, deploy_steps.releases()[-1].api)
+    assert [deploy_steps.release_of(known.api) for known in deploy_steps.releases()] == [*deploy_steps.releases()]
 
 
 def test_a_file_adds_implementations_and_steps_of_any() -> None:

@@ -85,6 +85,7 @@ def test_a_member_that_is_not_in_the_list_is_gone(states: str) -> None:
         ("dh", (0,), [(NO_QUORUM, 2, 1)]),  # etcd would never commit it
         ("hhd", (0,), [(LOSES, 2, 1)]),
         ("hhu", (0,), [(LOSES, 2, 1)]),
+        ("hhdl", (0, 3), [(LOSES, 2, 1)]),  # a learner that leaves with it changes nothing
         ("hhh", (0, 1, 2), [(LAST, 1, 0)]),  # the first host of a site before others have joined
         ("hhhd", (0, 1), [(LOSES, 2, 1)]),  # the first alone could go, but the node could not
     ],
