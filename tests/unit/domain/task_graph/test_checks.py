@@ -137,6 +137,10 @@ REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
         "/0/parameters/files/0/src",
         "'..'",
     ),
+    "a relative path": ([typed("upload_file", path="a/b", data="")], "UnsafePath", "/0/parameters/path", "absolute"),
+    "a path that goes up": ([typed("rsync", src="/a", dst="/a/../b")], "UnsafePath", "/0/parameters/dst", "'..'"),
+    "a path with a NUL": ([typed("sync", src="/a", dst="/a\0b")], "UnsafePath", "/0/parameters/dst", "absolute"),
+    "required for itself": ([task("a", required_for=["a"])], "TaskCycle", "/0", "a -> a"),
     "an id that reads backwards": ([task("a\u202eb")], "HiddenCharacter", "/0/id", "U+202E"),
     "a tag with a space of no width": ([task("a", tags=["x\u200b"])], "HiddenCharacter", "/0/tags", "U+200B"),
     "a name of nodes": (
@@ -169,6 +173,7 @@ ACCEPTED: dict[str, list[dict[str, Any]]] = {
     "the worked example of the seed": SEED_GRAPH,
     "keys of the user's own": [task("a", test_pre={"cmd": "x"}, **{"cross-depened-by": 1})],
     "the selectors": [task("a", role="*"), task("b", role="master"), task("c", role=["/x/"]), task("d", tags=[])],
+    "a role that has what only expressions may not have": [task("a", role=["x(y", "/x(y", "(/"])],
     "an expression over groups": [group("g"), task("a", groups=["/.*/"])],
     "a stage of the seed that is not declared": [task("a", stage="pre_deployment", required_for=["deployment"])],
     "relations in both spellings": [task("a", cross_depends=[{"name": "b", "role": None}]), task("b")],
@@ -212,6 +217,34 @@ def test_some_of_the_tasks_whose_values_are_computed_are_named(number: int, more
 
     names = ", ".join(f"t{n}" for n in range(min(number, 5)))
     assert finding.message.endswith(f"so these tasks do not run: {names}{more}.")
+
+
+def test_ten_unknown_names_have_a_suggestion_and_every_use_of_a_bad_expression_is_named() -> None:
+    unknown = errors(check_tasks([task("abc", requires=[f"abc{number}" for number in range(12)])]))
+    assert ["Did you mean 'abc'?" in finding.message for finding in unknown] == [True] * 10 + [False] * 2
+
+    bad = errors(check_tasks([task("a", requires=["/(/", "/)/"], groups=["/a/", "/(/"])]))
+    assert [(finding.name, finding.path) for finding in bad] == [
+        ("InvalidPattern", path) for path in ("/0/requires/0", "/0/requires/1", "/0/groups/1")
+    ]
+
+
+@every_row([("x", "not in this graph"), ("g", "a group, not a task"), ("/g|h/", "a group, not a task")])
+def test_a_relation_to_what_is_no_task_says_why_it_has_no_effect(name: str, wrong: str) -> None:
+    (finding,) = check_tasks([group("g"), group("h"), related(name=name)])
+
+    assert finding.message == f"Task 'a' names '{name}' in cross-depends, which is {wrong}. It has no effect."
+
+
+@table(("most", "refused"), {"just as many": (6, []), "one more": (5, ["TaskGraphTooLarge"])})
+def test_an_expression_counts_as_a_reference_to_every_task(
+    most: int, refused: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shipyard_api.domain.task_graph.checks.MOST_REFERENCES", most)
+
+    found = check_tasks([task("a", requires=["b", "c", "/c/"]), task("b"), task("c")])
+
+    assert [finding.name for finding in found] == refused
 
 
 def test_a_long_cycle_is_cut_in_its_message() -> None:

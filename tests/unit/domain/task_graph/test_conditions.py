@@ -65,6 +65,20 @@ def test_a_condition_does_not_hold(text: str) -> None:
     assert is_true(parse_condition(text), FACTS) is False
 
 
+@every_row(
+    {
+        "parentheses": "(" * 32 + "true" + ")" * 32,
+        "negations": "not " * 32 + "true",
+        "parentheses beside each other": " and ".join(["(not false)"] * 40),
+        "operators": " and ".join(["true"] * 129),
+        "digits": f"api.nodes_count() < {'1' * 18}",
+        "characters": "true" + " " * 4092,
+    }
+)
+def test_a_condition_with_just_the_size_that_is_possible_holds(text: str) -> None:
+    assert is_true(parse_condition(text), FACTS) is True
+
+
 BAD_CONDITIONS = {
     "empty": ("", "empty"),
     "unknown character": ("true & false", "'&' at character 5"),
@@ -89,6 +103,11 @@ BAD_CONDITIONS = {
     "too deep": ("(" * 40 + "true" + ")" * 40, "more than 32 deep"),
     "too many operators": (" or ".join(["true"] * 200), "more than 128 operators"),
     "too long": ("true" + " " * 5000, "at most 4096"),
+    "one deeper": ("(" * 33 + "true" + ")" * 33, "more than 32 deep"),
+    "one deeper behind others": ("(true) and " * 9 + "(" * 33 + "true" + ")" * 33, "more than 32 deep"),
+    "one operator more": (" or ".join(["true"] * 130), "more than 128 operators"),
+    "one digit more": ("api.nodes_count() > " + "1" * 19, "the number at character 20 is too long"),
+    "one character more": ("true" + " " * 4093, "it has 4097 characters; at most 4096"),
     "control character": ("true\x00", "'\\x00'"),
 }
 

@@ -51,6 +51,11 @@ def test_unchosen_tasks_are_drawn_as_skipped() -> None:
     assert "hiera [color=gray95];" in dot(GRAPH, Drawing(tasks=("node",)))
 
 
+@every_row([Drawing(), Drawing(tasks=("old",), parents_for="node", remove=("group", "skipped"))])
+def test_what_is_in_the_graph_can_be_drawn(drawing: Drawing) -> None:
+    assert check_drawing(GRAPH, drawing) == ()
+
+
 def test_what_is_not_in_the_graph_is_refused_in_fuels_words() -> None:
     asked = Drawing(tasks=("hiera", "y", "z"), parents_for="x", remove=("stage", "python"))
 

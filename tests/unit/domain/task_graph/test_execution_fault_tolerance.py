@@ -22,6 +22,8 @@ from tests.unit.tables import every_row
         ("-0%", 10, 0),
         (" 5 ", 10, 5),
         (" 20 %\t", 10, 2),
+        ("9" * 9, 10, 10),
+        ("-" + "9" * 9, 10, 0),
     ],
 )
 def test_numbers_percentages_and_nodes_that_must_succeed(

@@ -22,12 +22,19 @@ def before(*entries: dict[str, object]) -> dict[str, set[str]]:
             {"deploy": {"a"}, "b": {"deploy"}},
         ),
         "an expression never means its own task": ([task("a", requires=["/.*/"]), task("b")], {"a": {"b"}}),
+        "nor as what waits": ([task("a", required_for=["/.*/"]), task("b")], {"b": {"a"}}),
         "an expression over groups": ([task("a", groups=["/.*/"]), group("g"), stage("s")], {"g": {"a"}}),
         "a task is no group": ([task("a", groups=["b"]), task("b")], {}),
     },
 )
 def test_each_field_adds_its_edges(entries: list[dict[str, object]], expected: dict[str, set[str]]) -> None:
     assert before(*entries) == expected
+
+
+def test_a_stage_that_is_only_named_is_like_a_declared_one() -> None:
+    named, declared = graph(task("a", requires=["deploy"])), graph(stage("deploy"), task("a", requires=["deploy"]))
+
+    assert named.tasks == declared.tasks
 
 
 @every_row([("6.1", 365), ("7.0", 565), ("8.0", 805), ("9.0", 953), ("9.2", 810)])

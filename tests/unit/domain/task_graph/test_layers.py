@@ -43,6 +43,14 @@ def test_a_cluster_replaces_whole_tasks_roles_and_tags_of_its_release() -> None:
     assert [(name, tag.has_primary, tag.predefined) for name, tag in layer.tags.items()] == [("mysql", True, False)]
 
 
+def test_a_layer_gets_other_roles_or_other_tags() -> None:
+    old, new = {"old": Label()}, {"new": Label()}
+    layer = Layer(({"id": "a", "type": "stage"},), old, old)
+
+    assert layer.with_labels(Domain.ROLES, new) == Layer(layer.tasks, new, old)
+    assert layer.with_labels(Domain.TAGS, new) == Layer(layer.tasks, old, new)
+
+
 def test_a_layer_changes_the_cluster_of_its_owner_only() -> None:
     layer = Layer(roles={"db": Label()})
     cluster = Cluster(SITE, Release(ReleaseId(1)))

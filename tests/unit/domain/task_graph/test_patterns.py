@@ -21,6 +21,16 @@ from tests.unit.tables import every_row
         ("/[^a-c]x/", "bx", False),
         ("/[]-]x/", "-x", True),
         ("/a|/", "zzz", True),
+        ("/[b-b]$/", "b", True),
+        ("/[b-d]$/", "b", True),
+        ("/[b-d]$/", "d", True),
+        ("/[b-d]$/", "a", False),
+        ("/[b-d]$/", "e", False),
+        (r"/[\d\]]+$/", "1]", True),
+        (r"/[\d\]]+$/", "d", False),
+        (r"/[^\d\]]+$/", "d", True),
+        (r"/a\.\[b$/", "a.[b", True),
+        (r"/a\.\[b$/", "ab", False),
         (r"/mysql:\d+$/", "mysql:12", True),
         (r"/mysql:\D/", "mysql:1", False),
         (r"/\w/", "-", False),
@@ -61,6 +71,18 @@ def test_long_and_deeply_nested_expressions_are_refused() -> None:
         compile_pattern(f"/{'a' * 257}/")
     with pytest.raises(PatternError, match="more than 20 deep"):
         compile_pattern(f"/{'(' * 30}a{')' * 30}/")
+
+
+def test_expressions_may_be_of_just_this_size() -> None:
+    assert compile_pattern(f"/{'a' * 256}/").matches("a" * 256)
+    assert compile_pattern(f"/{'(' * 20}a{')' * 20}/").matches("a")
+    with pytest.raises(PatternError, match="more than 20 deep"):
+        compile_pattern(f"/{'(' * 21}a{')' * 21}/")
+
+
+@every_row([("/aaa/", "", 1), ("/aaa/", "aaa", 7), ("/aaa/", "aaab", 7), ("/aaa/", "ab", 3), ("/[ab]+c/", "ab", 9)])
+def test_the_work_is_how_many_states_are_looked_at(pattern: str, name: str, work: int) -> None:
+    assert compile_pattern(pattern).match(name)[1] == work
 
 
 def test_an_expression_that_backtracking_never_finishes_is_done_at_once() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import is_true, parse_condition
+from shipyard_api.domain.task_graph.graph import TooMuchMatching
+from shipyard_api.domain.task_graph.patterns import compile_pattern
 from shipyard_api.domain.task_graph.roles import (
     Classes,
     Primaries,
@@ -70,6 +72,26 @@ def test_nodes_that_no_selector_tells_apart_are_one_class() -> None:
     found = Classes([Selector(Domain.ROLES, ("compute",)), Selector(Domain.TAGS, ("instance:7",))], nodes, Primaries())
 
     assert [len(one.nodes) for one in found.classes] == [99, 1]
+
+
+@every_row({"alone": ("a", 0, ["a"]), "one of two": ("ab", 1, ["b", "a"]), "one of three": ("bac", 1, ["bc", "a"])})
+def test_a_node_gets_a_class_of_its_own_beside_that_of_the_others(names: str, number: int, expected: list[str]) -> None:
+    found = Classes([Selector(Domain.ROLES, ("x",))], [node(name, "x") for name in names], Primaries())
+
+    assert found.split(0, NodeName("a")) == number
+    assert [("".join(one.nodes), one.selected) for one in found.classes] == [(one, 1) for one in expected]
+
+
+def test_expressions_may_take_just_so_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    selectors, nodes = [Selector(Domain.ROLES, ("/x+y?/",))], [node("a", "xxx"), node("b", "yy", "xxx")]
+    work = sum(compile_pattern("/x+y?/").match(name)[1] for name in ("xxx", "yy"))
+    limit = "shipyard_api.domain.task_graph.roles.MOST_MATCHING"
+
+    monkeypatch.setattr(limit, work)
+    assert len(Classes(selectors, nodes, Primaries()).classes) == 1
+    monkeypatch.setattr(limit, work - 1)
+    with pytest.raises(TooMuchMatching):
+        Classes(selectors, nodes, Primaries())
 
 
 @every_row(

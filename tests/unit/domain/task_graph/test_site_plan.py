@@ -3,6 +3,7 @@
 from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.command_run import connect_timeout
 from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from tests.task_graphs import group, stage, task
@@ -33,6 +34,12 @@ REFUSED: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...], str]] = {
         (*GRAPH, {**task("x", groups=["web"]), "type": "reboot", "parameters": {"timeout": 10**9}}),
         "timeout is 1000000000",
     ),
+    "a command that cannot run with the values of the run": (
+        {},
+        (*GRAPH, {**task("x", groups=["web"]), "parameters": {"cmd": "ls", "cwd": "{DIRECTORY}"}}),
+        "Task 'x': cwd is '{DIRECTORY}'; write an absolute path.",
+    ),
+    "six unknown nodes": ({"nodes": list("abcdef")}, GRAPH, "The design has no node a, b, c, d, e."),
     "a cycle": ({}, (*GRAPH, task("x", requires=["x"])), "x"),
 }
 
@@ -67,6 +74,23 @@ AFTER_THE_MASTER: dict[str, tuple[tuple[dict[str, Any], ...], str]] = {
         ),
         "copy use",
     ),
+    "on the master and others": (
+        (group("web"), task("make", role=["master", "web"]), task("copy", role="*", requires=["make"])),
+        "copy",
+    ),
+    "required, as a task of other nodes is": (
+        (
+            task("make", role="master", required_for=["made"]),
+            task("other", role="*", required_for=["made"]),
+            stage("made"),
+            task("use", role="*", requires=["made"]),
+        ),
+        "use",
+    ),
+    "of other nodes only": (
+        (task("make", role="master"), task("other", role="*"), task("use", role="*", requires=["other"])),
+        "",
+    ),
     "on the master itself": ((task("make", role="master"), task("copy", role="master", requires=["make"])), "copy"),
     "not chosen": ((task("make", role="master", type="skipped"), task("copy", role="*", requires=["make"])), ""),
 }
@@ -99,3 +123,8 @@ def test_a_command_runs_on_any_node_at_once_or_on_as_many_as_it_says() -> None:
         assert (made.nodes, made.plan.skipped) == ({"bare", "n1", "n2"}, {})
         assert [window.most for window in made.plan.flow.windows] == ([] if amount is None else [amount])
         assert made.documents["command"]["parameters"] == {"cmd": "uptime", "timeout": 3600, "retries": 0}
+
+
+@every_row([({}, None), ({"connect_timeout": 3}, None), ({"command": "w", "connect_timeout": 3}, 3)])
+def test_only_the_nodes_of_a_command_have_seconds_to_take_it(written: dict[str, Any], seconds: int | None) -> None:
+    assert connect_timeout(written) == seconds
