@@ -121,6 +121,27 @@ def test_an_amount_is_a_rolling_window_and_one_by_one_is_a_window_of_one(seed: i
     assert len(story) == 32
 
 
+@every_row([(1, "a"), (2, "ac"), (3, "abc"), (4, "abc")])
+def test_the_first_nodes_of_a_window_begin_whatever_else_they_run(amount: int, names: str) -> None:
+    entries = [
+        group("g", role=["x", "y"], amount=amount),
+        *(task(name, groups=["g"], requires=earlier) for name, earlier in (("one", []), ("two", ["one"]))),
+        task("last", role=["x"], version="2.0.0", requires=["two"]),
+    ]
+
+    _, pieces = begun(entries, [node("a", "x"), node("c", "y"), node("b", "x")])
+
+    assert sorted((piece.task, name) for piece in pieces for name in piece.nodes) == [("one", name) for name in names]
+
+
+def test_a_node_that_failed_leaves_its_place_in_a_window_to_the_next() -> None:
+    execution, (first,) = begun([group("a", amount=2, fault_tolerance=2), group("b"), *WIDE[2:]], THREE[:3])
+
+    _, (rest, new) = execution.advance([Ended(first.id, {NodeName("a1"): "x"}, ((NodeName("a2"),),))])
+
+    assert (rest.nodes, new.task, new.nodes) == (("a2",), "one", ("a3",))
+
+
 def test_no_more_nodes_run_tasks_at_once_than_the_run_allows() -> None:
     nodes = [node(f"a{number}", "a") for number in range(9)]
 
@@ -270,6 +291,21 @@ RULES: dict[str, Rule] = {
         {"b1": "reinstall did not run: migrate failed on a1"},
         False,
     ),
+    "what waits for such a task on other nodes names it": (
+        (
+            *MIGRATE,
+            task("tell", role=["b"], version="2.0.0", requires=["reinstall"]),
+            task("hear", role=["a"], version="2.0.0", **{"cross-depends": [{"name": "tell", "role": ["b"]}]}),
+        ),
+        failing("migrate", "a1"),
+        {"reinstall": "b1", "tell": "b1", "hear": "a1 a2 a3"},
+        {
+            "b1": "reinstall did not run: migrate failed on a1",
+            **dict.fromkeys(("a2", "a3"), "hear did not run: tell failed on b1"),
+        },
+        False,
+    ),
+    "a relation across nodes within the tolerance": (CROSS, failing("there", "a1"), {}, {}, True),
     "a relation on the same node fails on that node": (SELF, failing("there", "a1"), {"here": "a1"}, {}, True),
     "a relation across nodes that all failed": (
         ({**CROSS[0], "fault_tolerance": 3}, *CROSS[1:]),
@@ -338,6 +374,12 @@ AGAIN: dict[str, tuple[Entries, str, str]] = {
         WIDE,
         "one:a1 one:a2 one:a3 two:a1 two:a2 one:b1 two:b1",
         "two:a3 one:b1 two:b1",
+    ),
+    "what waits for a group that is done": (WIDE, "one:a1 one:a2 one:a3 two:a1 two:a2 two:a3 one:b1", "two:b1"),
+    "what waits for a group of which nothing is done": (
+        WIDE,
+        "one:b1 two:b1",
+        "one:a1 one:a2 one:a3 two:a1 two:a2 two:a3 one:b1 two:b1",
     ),
     "a task of its own after one that runs again": (
         ALONE,

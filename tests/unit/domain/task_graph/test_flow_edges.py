@@ -48,6 +48,28 @@ SKIPPED = {"condition": "false"}
             ],
             {"last@a": ["first@a"]},
         ),
+        "on the same node": (
+            [
+                task("first", role=["x", "y"], version="2.0.0"),
+                task("last", role=["y"], **{"cross-depends": [{"name": "first", "role": "self"}]}),
+            ],
+            {"last@b": ["first@b"]},
+        ),
+        "on the same node, as the earlier task says": (
+            [
+                task("first", role=["x", "y"], **{"cross-depended-by": [{"name": "last", "role": "self"}]}),
+                task("last", role=["y"], version="2.0.0"),
+            ],
+            {"last@b": ["first@b"]},
+        ),
+        "before and after all others, by the stages of the seed": (
+            [
+                task("last", role=["z"], stage="post_deployment"),
+                task("between", role=["y"]),
+                task("first", role=["x"], stage="pre_deployment"),
+            ],
+            {"between@b": ["first@a"], "last@c": ["between@b", "first@a"]},
+        ),
         "across nodes": ([task("first", role=["x"]), after("last", "first", role=["y"])], {"last@b": ["first@a"]}),
         "on a node, for what a skipped task waits for on another": (
             [
@@ -79,6 +101,23 @@ def test_only_a_task_that_its_group_orders_waits_for_what_its_nodes_do_not_have(
     first = task("first", role=["x"], groups=["x"])
     last = task("last", role=["y"], groups=["y"], requires=["first"], version=version)
     assert waits(planned([group("x"), group("y"), first, last], [X, Y]).flow) == expected
+
+
+@every_row(
+    {
+        "in the order of the document": (["x", "y"], {}, {"last@b": ["first@a"]}),
+        "against the order of the document": (["y", "x"], {}, {"last@b": ["first@a"]}),
+        "as their groups do": (["y", "x"], {"y": ["x"]}, {"last@b": ["first@a"]}),
+        "unless their groups run the other way round": (["x", "y"], {"x": ["y"]}, {"first@a": ["last@b"]}),
+    }
+)
+def test_tasks_of_groups_wait_for_what_their_nodes_do_not_have(
+    groups: list[str], requires: dict[str, list[str]], expected: dict[str, list[str]]
+) -> None:
+    first = task("first", groups=["x"])
+    last = task("last", groups=["y"], requires=["first"])
+    entries = [*(group(name, requires=requires.get(name, [])) for name in groups), first, last]
+    assert waits(planned(entries, [X, Y]).flow) == expected
 
 
 def test_a_node_does_not_wait_for_itself_where_the_others_wait_for_the_primary() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import Facts
 from shipyard_api.domain.task_graph.layers import Label, Layer
-from shipyard_api.domain.task_graph.plan import SkipReason
+from shipyard_api.domain.task_graph.plan import Batch, Run, SkipReason
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, choose_primaries
 from shipyard_api.domain.task_graph.selection import Selection
-from shipyard_api.domain.task_graph.tasks import Domain
+from shipyard_api.domain.task_graph.tasks import Domain, TaskId
 from tests.task_graphs import (
     ALTERNATIVE,
     MAINTENANCE,
@@ -154,6 +154,25 @@ def test_a_group_with_tags_adds_its_tasks_to_the_nodes_with_these_tags() -> None
     }
 
 
+@every_row(
+    {
+        "without tags, it decides alone": ({"role": ["x"]}, {"role": ["y"]}, "a"),
+        "with tags, it adds to the role of the task": ({"tags": ["x"]}, {"role": ["y"]}, "ab"),
+        "with tags, it adds to no role that the task does not name": ({"tags": ["x"]}, {}, "a"),
+        "with tags, it is a group of the task like others": ({"tags": ["x"]}, {"groups": ["g"], "role": ["y"]}, "a"),
+        "with tags, it adds to another group": ({"tags": ["x"]}, {"groups": ["h"], "role": ["z"]}, "ab"),
+    }
+)
+def test_a_group_that_names_a_task_decides_where_it_runs(
+    placed: dict[str, Any], fields: dict[str, Any], names: str
+) -> None:
+    nodes = [node("a", "x", tags=["x"]), node("b", "y"), node("c", "z"), node("d", "t")]
+
+    made = planned([group("g", tasks=["t"], **placed), group("h", role=["y"]), task("t", **fields)], nodes)
+
+    assert sorted(name for nodes in waves_of(made) for name in nodes) == list(names)
+
+
 def test_a_tagged_task_runs_with_its_group_where_the_node_is_in_it_and_by_itself_elsewhere() -> None:
     entries = [
         group("controller", "one_by_one"),
@@ -222,6 +241,14 @@ A, B = node("a", "x"), node("b", "x")
             [node("c", "y"), node("t", "t"), A],
             [["a"], ["t"], ["c"]],
         ),
+        "a task on its nodes in their order": (
+            [
+                task("s", role=["y"], version="2.0.0"),
+                task("t", role=["x", "y"], **{"cross-depends": [{"name": "s", "role": ["y"]}]}),
+            ],
+            [A, node("c", "y")],
+            [["c"], ["a", "c"]],
+        ),
         "chunks over several roles": (
             [group("x", role=["x", "y"], amount=2)],
             [A, node("c", "y"), B],
@@ -256,6 +283,24 @@ def test_a_task_of_two_groups_of_a_node_runs_once_and_after_what_it_depends_on()
         ("x", ("hiera",)),
         ("y", ("only-y", "late")),
     ]
+
+
+@every_row(
+    {
+        "the first of two alike": ((), (), "x"),
+        "one with an amount before one without": ((), ("parallel", 1), "y"),
+        "the first of two with an amount": (("parallel", 2), ("parallel", 1), "x"),
+        "one by one before an amount": (("parallel", 1), ("one_by_one",), "y"),
+        "one by one before all at once": ((), ("one_by_one",), "y"),
+        "one by one already first": (("one_by_one",), ("parallel", 1), "x"),
+    }
+)
+def test_a_task_of_two_groups_runs_in_the_one_that_is_deployed_first(
+    first: tuple[Any, ...], second: tuple[Any, ...], unit: str
+) -> None:
+    made = planned([group("x", *first), group("y", *second), task("t", groups=["x", "y"])], [node("a", "x", "y")])
+
+    assert made.batches == (Batch(100, 0, (Run(TaskId(unit), (NodeName("a"),), (TaskId("t"),)),)),)
 
 
 def test_groups_that_order_each_other_both_ways_on_one_node_are_refused() -> None:
@@ -377,6 +422,13 @@ def test_a_task_of_version_2_is_ordered_by_itself_and_not_with_its_group() -> No
             ],
             "p on a",
         ),
+        "a task of two nodes, and one of one": (
+            [
+                task("p", role=["x"], **{"cross-depends": [{"name": "q", "role": ["master"]}]}),
+                task("q", role="master", **{"cross-depends": [{"name": "p"}]}),
+            ],
+            "With these nodes, tasks wait for each other: p on a and 1 more -> q on master -> p on a and 1 more.",
+        ),
         "a task on all its nodes": (
             [task("p", role=["x"], **{"cross-depends": [{"name": "p"}]})],
             "'p' waits for itself on other nodes",
@@ -449,6 +501,19 @@ def test_nodes_on_which_nothing_runs_are_named() -> None:
 
     assert made is not None
     assert finding.message == "No task runs on 2 node(s) of the run: c, d (it has no role)."
+
+
+@every_row([(1, "", ""), (10, "", ""), (11, " and 1 more", ", …"), (12, " and 2 more", ", …")])
+def test_ten_settings_and_ten_nodes_are_named(number: int, more_settings: str, more_nodes: str) -> None:
+    entries = [task(f"t{one}", condition=f"settings:s{one} == true") for one in range(number)]
+
+    made, (idle, unknown) = attempt(entries, [node(f"n{one}", "x") for one in range(number)])
+
+    assert made is not None
+    nodes = ", ".join(f"n{one}" for one in range(min(number, 10)))
+    assert idle.message == f"No task runs on {number} node(s) of the run: {nodes}{more_nodes}."
+    settings = ", ".join(f"settings:s{one} (task t{one})" for one in range(min(number, 10)))
+    assert f"Conditions read what the cluster does not have: {settings}{more_settings}. Tasks" in unknown.message
 
 
 def test_a_plan_that_would_take_too_long_is_refused() -> None:
