@@ -34,6 +34,8 @@ from tests.unit.tables import every_row
         (r"/mysql:\d+$/", "mysql:12", True),
         (r"/mysql:\D/", "mysql:1", False),
         (r"/\w/", "-", False),
+        (r"/\w\w$/", "a_", True),
+        ("/a^b/", "ab", False),
         ("/(a*)*$/", "aaa", True),
         ("//", "anything", True),
     ],
@@ -92,6 +94,7 @@ def test_an_expression_that_backtracking_never_finishes_is_done_at_once() -> Non
 
 def test_only_text_between_slashes_is_an_expression() -> None:
     assert is_pattern("/a/")
+    assert is_pattern("//")
     assert not is_pattern("/")
     assert not is_pattern("/a")
     assert not is_pattern("a/")
