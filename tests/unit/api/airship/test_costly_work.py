@@ -1,11 +1,18 @@
 """Plans and forecasts of one caller hold up nobody: they run one at a time, and what they use is bounded."""
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import falcon
+from falcon.testing import create_asgi_req
 
 from shipyard_api.api.airship.costly_work import Bounds, CostlyWork
 from shipyard_api.api.airship.errors import ServiceBusy, TooMuchWork
-from shipyard_api.api.http.second_process import SecondProcess
+from shipyard_api.api.http.limits import LEFT
+from shipyard_api.api.http.second_process import Answered, Asked, SecondProcess, SecondProcessLost
 from shipyard_api.domain.error_kinds import AskLater, ErrorKind
 from shipyard_api.observing.request_context import within_site
 from tests.refusals import refuses
@@ -22,14 +29,36 @@ class Time:
         self.now = 100.0
         self.used = 0.0
 
-    def use(self, seconds: float) -> Callable[[], None]:
+    def use(self, seconds: float, lasting: float = 0.0) -> Callable[[], None]:
         def work() -> None:
             self.used += seconds
+            self.now += lasting
 
         return work
 
-    def gate(self, caller: Bounds = MANY, everyone: Bounds = MANY) -> CostlyWork:
-        return CostlyWork(caller, everyone, clock=lambda: self.now, processor=lambda: self.used)
+    def gate(self, caller: Bounds = MANY, everyone: Bounds = MANY, seconds: Sequence[SecondProcess] = ()) -> CostlyWork:
+        return CostlyWork(caller, everyone, seconds=seconds, clock=lambda: self.now, processor=lambda: self.used)
+
+
+class Second:
+    """A second process that gives one answer; ``has_left`` is what it could ask its parent."""
+
+    def __init__(self, answer: Answered | Exception | None) -> None:
+        self.answer = answer
+        self.has_left: Callable[[], bool] | None = None
+
+    def ask(self, _asked: Asked, has_left: Callable[[], bool]) -> Answered | None:
+        assert not has_left()
+        self.has_left = has_left
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def request(caller: str) -> Any:
+    req = create_asgi_req()
+    req.context.caller = SimpleNamespace(key=caller)
+    return req
 
 
 def test_callers_take_turns_and_have_one_piece_running_each() -> None:
@@ -106,13 +135,17 @@ def test_processor_time_that_was_used_grows_back(
 ) -> None:
     time = Time()
     gate = time.gate(caller, everyone)
-    gate.start("ann", time.use(13.0)).result(PATIENCE)
+    gate.start("ann", time.use(13.0, lasting=20.0)).result(PATIENCE)
 
-    with refuses(refusal) as caught:
-        gate.start(second, time.use(1.0))
-    assert caught.value.seconds == 6
+    for passed, pause in ((0.0, 6.0), (1.0, 5.0), (5.0, 0.0)):
+        time.now += passed
+        with refuses(refusal) as caught:
+            gate.start(second, time.use(1.0))
+        assert caught.value.data["pause"] == pause
+        with refuses(refusal):
+            gate.admit(request(second))
 
-    time.now += 6.1
+    time.now += 0.1
     gate.start(second, time.use(1.0)).result(PATIENCE)
     assert time.used == 14.0
 
@@ -152,6 +185,99 @@ def test_whoever_uses_much_is_answered_elsewhere_and_their_neighbours_are_not() 
     for name, caller in (("berlin", "ann"), ("berlin", "ann"), ("berlin", "bob"), ("oslo", "ann")):
         start(name, caller)
     assert ran == ["berlin ann", "berlin bob"]
+
+
+def test_when_all_have_used_much_only_sites_that_have_are_refused() -> None:
+    time = Time()
+    gate = time.gate(MANY, Bounds(4, 20.0, 0.5))
+    for name in ("berlin", "oslo", "rome"):
+        with within_site(name):
+            gate.start("ann", time.use(9.0)).result(PATIENCE)
+
+    with within_site("rome"), refuses(ServiceBusy) as caught:
+        gate.start("bob", time.use(1.0))
+    assert caught.value.data["pause"] == 14.0
+    with within_site("riga"):
+        gate.start("bob", time.use(1.0)).result(PATIENCE)
+
+
+def test_a_caller_is_forgotten_once_almost_all_that_was_used_has_grown_back() -> None:
+    time = Time()
+    gate = time.gate()
+    gate.start("ann", time.use(0.1)).result(PATIENCE)
+    gate.start("bob", time.use(0.0)).result(PATIENCE)
+    assert list(gate._callers) == [("", "ann"), ("", "bob")]
+
+    time.now += 0.01
+    gate.start("cid", time.use(0.0)).result(PATIENCE)
+    assert list(gate._callers) == [("", "cid")]
+
+
+@every_row({"a little": (0.3, ["here", "here"]), "more": (0.31, ["here", "there"])})
+def test_a_little_is_no_reason_for_a_second_process(used: float, places: list[str]) -> None:
+    time, ran = Time(), list[str]()
+    gate = time.gate(seconds=[SecondProcess([])])
+
+    def here() -> None:
+        ran.append("here")
+        time.used += used
+
+    for _ in range(2):
+        gate.start("ann", here, lambda: ran.append("there")).result(PATIENCE)
+    assert ran == places
+
+
+THERE = Answered(200, [(b"etag", b'"1"')], b"there", 12.0)
+
+
+@every_row(
+    {
+        "it answers": (THERE, False, b"there", 6.0),
+        "it is starting": (None, False, b"here", None),
+        "it is lost": (SecondProcessLost(), False, ServiceBusy, None),
+        "the caller left while it waited": (THERE, True, ServiceBusy, None),
+    }
+)
+def test_a_caller_who_has_used_much_is_answered_by_the_second_process(
+    answer: Answered | Exception | None, has_left: bool, body: Any, pause: float | None
+) -> None:
+    """What it used there counts; and it does not go on for somebody who has gone."""
+    time, second = Time(), Second(answer)
+    gate = time.gate(Bounds(9, 10.0, 0.5), MANY, [cast(Any, second)])
+    gate.start("ann", time.use(1.0)).result(PATIENCE)
+
+    for _ in range(1 if pause else 2):  # the process is there for the next request, too
+        req, resp = request("ann"), falcon.Response()
+        req.scope["extensions"] = {LEFT: lambda: has_left}
+        answering = gate.answer(req, resp, lambda resp=resp: setattr(resp, "data", b"here"))
+        if isinstance(body, bytes):
+            asyncio.run(answering)
+            assert resp.data == body
+        else:
+            with refuses(body) as caught:
+                asyncio.run(answering)
+            assert caught.value.data["pause"] == 1.0
+        assert has_left or (second.has_left and second.has_left())
+    if pause:
+        with refuses(TooMuchWork) as caught:
+            gate.admit(request("ann"))
+        assert caught.value.data["pause"] == pause
+
+
+def test_a_second_process_that_is_lost_has_used_all_the_time_until_then() -> None:
+    time = Time()
+    gate = time.gate(Bounds(9, 10.0, 0.5), MANY, [SecondProcess([])])
+
+    def fails() -> None:
+        time.now += 40.0
+        raise SecondProcessLost
+
+    gate.start("ann", fails).exception(PATIENCE)
+    gate.start("ann", time.use(1.0)).result(PATIENCE)  # a failure here has used what it says
+    gate.start("ann", time.use(0.0), fails).exception(PATIENCE)
+    with refuses(TooMuchWork) as caught:
+        gate.admit(request("ann"))
+    assert caught.value.data["pause"] == 60.0
 
 
 def test_work_whose_caller_has_left_does_not_run() -> None:
