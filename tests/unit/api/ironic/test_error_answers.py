@@ -5,10 +5,14 @@ import json
 import falcon
 
 from shipyard_api.api.http.errors import BodyIncomplete, Fault, InvalidAddress
-from shipyard_api.api.ironic.error_answers import install
-from shipyard_api.api.ironic.reading import NotServed
-from shipyard_api.domain.error_kinds import Unauthenticated
+from shipyard_api.api.http.problems import Problem
+from shipyard_api.api.ironic.error_answers import install, problem
+from shipyard_api.api.ironic.reading import NotServed, TooDeep
+from shipyard_api.domain.deploy_steps.errors import InvalidTemplate
+from shipyard_api.domain.deploy_steps.templates import DUPLICATE_STEP
+from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
 from shipyard_api.domain.errors import TooManyRequests
+from shipyard_api.domain.findings import error
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import PolicyBroken
 from shipyard_api.ports.state.errors import StoreFull, StoreUnavailable, UnsuitableDatabase
@@ -56,3 +60,37 @@ def test_faults_and_unknown_callers_have_their_own_forms() -> None:
     )
     unknown = failure(install, Unauthenticated(False))
     assert (unknown.status_code, unknown.json["error"]["title"]) == (401, "Unauthorized")
+
+
+TWICE, WRONG = error(DUPLICATE_STEP, "Twice."), error("Other", "Wrong.")
+DENIED = "Access was denied to the following resource: baremetal:deploy_template:get"
+
+
+@every_row(
+    {
+        "a fault": (Fault("No."), Problem(None, "No."), {}),
+        "too deep": (TooDeep("No."), Problem(None, "No."), {}),
+        "not served": (NotServed("No.", falcon.HTTP_404), Problem("Not Found", "No."), {}),
+        "of the framework": (
+            falcon.HTTPMethodNotAllowed(["PUT"]),
+            Problem("Method Not Allowed", "405 Method Not Allowed"),
+            {"Allow": "PUT"},
+        ),
+        "with a text": (falcon.HTTPBadRequest(description="No."), Problem("Bad Request", "No."), {}),
+        "unknown": (
+            Unauthenticated(False),
+            Problem("Unauthorized", "The request you have made requires authentication."),
+            {"WWW-Authenticate": "Keystone"},
+        ),
+        "forbidden": (Forbidden(), Problem(None, DENIED), {}),
+        "a step twice": (InvalidTemplate([TWICE, TWICE]), Problem(None, "Deploy template invalid: Twice. Twice."), {}),
+        "and more": (InvalidTemplate([TWICE, WRONG]), Problem(None, "Schema error for template: Twice. Wrong."), {}),
+    }
+)
+def test_the_problem_is_found_in_every_form(raised: Exception, found: Problem, headers: dict[str, str]) -> None:
+    answer = failure(install, raised)
+
+    assert problem(answer.json) == found
+    assert {name: answer.headers.get(name) for name in headers} == headers
+    assert ("error_message" in answer.json) is not isinstance(raised, TooDeep | Unauthenticated)
+    assert isinstance(raised, Unauthenticated) is (answer.json.get("error", {}).get("code") == 401)
