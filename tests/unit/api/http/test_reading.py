@@ -105,7 +105,7 @@ class Word(Enum):
 
 
 def a_boolean(req: falcon.Request) -> bool | None:
-    return reading.boolean(req, "a", None)
+    return reading.boolean(req, "a", default=True)
 
 
 def a_count(req: falcon.Request) -> int:
@@ -136,10 +136,10 @@ NO_INTEGER = 'The "a" parameter is invalid. The value must be an integer.'
     [
         *[(a_boolean, f"a={word}", True) for word in ("true", "True", "t", "yes", "y", "1", "on")],
         *[(a_boolean, f"a={word}", False) for word in ("false", "False", "f", "no", "n", "0", "off")],
-        (a_boolean, "", None),
-        (a_boolean, "a=", None),
+        (a_boolean, "", True),
+        (a_boolean, "a=", True),
         (a_boolean, "a=maybe", 'The "a" parameter is invalid. The value of the parameter must be "true" or "false".'),
-        (a_boolean, "a=1&a=1&a=0", 'The "a" parameter is invalid. The parameter takes one value, not 3.'),
+        (a_boolean, "a=1&a=1", 'The "a" parameter is invalid. The parameter takes one value, not 2.'),
         (a_count, "", 7),
         (a_count, "a=2", 2),
         (a_count, "a=3000000000", 3_000_000_000),

@@ -96,6 +96,15 @@ def test_a_request_is_passed_on_under_its_whole_address(mounted: str) -> None:
     assert Asked.of(request, b"{}", "marker").path == f"{mounted}/api/v1.0/plans"
 
 
+def test_a_request_is_passed_on_whole_and_its_answer_is_not_compressed() -> None:
+    headers = {"Accept-Encoding": "gzip", "X-Auth-Token": "t", "User-Agent": "u"}
+    asked = Asked.of(create_asgi_req(method="PUT", path="/a", query_string="b=c", headers=headers), b"{}", "m")
+
+    assert (asked.method, asked.path, asked.query, asked.body) == ("PUT", "/a", b"b=c", b"{}")
+    kept = {b"x-auth-token": b"t", b"host": b"falconframework.org", b"user-agent": b"u"}
+    assert dict(asked.headers) == kept | {b"content-length": b"2", b"x-context-marker": b"m"}
+
+
 @every_row(
     {
         "an answer keeps its tag": (
