@@ -174,6 +174,24 @@ def test_a_site_that_has_used_its_share_takes_nothing_from_others() -> None:
         one.result(PATIENCE)
 
 
+def test_a_site_has_no_more_turns_after_a_caller_has_given_one_to_their_next_piece() -> None:
+    gate, queued, release, begun = Time().gate(), threading.Event(), threading.Event(), threading.Event()
+
+    def second() -> None:
+        begun.set()
+        release.wait(PATIENCE)
+
+    with within_site("berlin"):
+        pieces = [gate.start("ann", begin) for begin in (lambda: bool(queued.wait(PATIENCE)) and None, second)]
+        queued.set()
+        assert begun.wait(PATIENCE)
+        running = gate._sites["berlin"].running
+        release.set()
+        for piece in pieces:
+            piece.result(PATIENCE)
+        assert (running, gate._sites["berlin"].running) == (1, 0)
+
+
 def test_whoever_uses_much_is_answered_elsewhere_and_their_neighbours_are_not() -> None:
     time, ran = Time(), list[str]()
     gate = CostlyWork(MANY, MANY, seconds=[SecondProcess([])], clock=lambda: time.now, processor=lambda: time.used)
