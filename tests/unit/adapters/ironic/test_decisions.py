@@ -16,6 +16,7 @@ from shipyard_api.adapters.ironic.decisions import (
     NodePolicy,
     Verb,
     Waiting,
+    begins_again,
     decide,
     interruption,
     not_at_work,
@@ -33,6 +34,7 @@ N1 = NodeName("n1")
 MINE, EARLIER, LATER = "mine", "earlier", "later"
 BEFORE, SINCE = "2026-03-02T12:00:00+00:00", "2026-03-02T12:00:01+00:00"
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+REBUILD, SERVICE, CYCLE = Operation.REBUILD_NODES, Operation.SERVICE_NODES, Operation.POWER_CYCLE_NODES
 EVERY_STATE = (
     *("enroll", "verifying", "manageable", "inspecting", "inspect wait", "inspect failed", "cleaning", "clean wait"),
     *("clean failed", "clean hold", "available", "deploying", "wait call-back", "deploy hold", "deploy failed"),
@@ -218,7 +220,38 @@ SINGLE: dict[str, tuple[Operation, dict[str, Any], Node | None, object]] = {
         owned("service failed", EARLIER, maintenance=True, fault="service failure"),
         Verb.END_MAINTENANCE,
     ),
+    "a second deployment in maintenance": (
+        *(DEPLOY, {"again": frozenset({N1})}),
+        owned("deploy failed", mark=tried(DEPLOY, Verb.DEPLOY, claimed=MINE), maintenance=True),
+        "n1 is in maintenance: no reason given",
+    ),
 }
+
+BROKE, STAYS = "n1 is {}: it broke", "n1 is {}, and this work cannot continue from there (it broke)"
+HOLDS = "n1 is in {}: it waits for an operator"
+WHY: list[tuple[Operation, Node, str]] = [
+    (DEPLOY, node("deploy failed"), BROKE),
+    (DEPLOY, owned("deploy failed"), BROKE),
+    (DEPLOY, owned("deploy failed", EARLIER), BROKE + " (from earlier work; prepare the node first)"),
+    (DEPLOY, owned("cleaning", EARLIER), STAYS),
+    (DEPLOY, node("deploy hold"), HOLDS),
+    (PREPARE, replace(node("rescue"), last_error=""), STAYS.removesuffix(" (it broke)")),
+    (
+        DESTROY,
+        replace(node(""), last_error=" a\n b "),
+        "n1 is in no state, and this work cannot continue from there (a b)",
+    ),
+    (REBUILD, owned("error", EARLIER, tried(REBUILD, Verb.REBUILD, claimed=EARLIER)), BROKE),
+    (REBUILD, owned("cleaning", EARLIER), STAYS),
+    (SERVICE, owned("service failed", EARLIER, tried(SERVICE, Verb.SERVICE, claimed=EARLIER)), BROKE),
+    (SERVICE, owned("cleaning", EARLIER), STAYS),
+    (CYCLE, node("active"), "n1 is active, and not deployed by Shipyard: it is not power-cycled"),
+]
+
+
+@every_row(WHY)
+def test_a_failed_node_says_why_it_failed(operation: Operation, one: Node, why: str) -> None:
+    assert decide(one, N1, job(operation)) == Failed(why.format(one.state))
 
 
 @every_row(SINGLE)
@@ -327,6 +360,11 @@ def test_a_node_in_maintenance_is_never_touched(operation: Operation, fault: str
             node("available"),
             *(DEPLOY, "Ironic does not work on it for this job any more: it is available"),
         ),
+        (
+            node("available", mark=Mark(MINE, DEPLOY.value)),
+            *(DEPLOY, "Ironic does not work on it for this job any more: it is available"),
+        ),
+        (node("cleaning"), PREPARE, "Ironic does not work on it for this job any more: it is cleaning"),
     ]
 )
 def test_why_ironic_does_not_work_on_a_node_is_what_keeps_it(one: Node | None, operation: Operation, why: str) -> None:
@@ -347,7 +385,7 @@ def test_stopped_work_begins_nothing(operation: Operation) -> None:
     assert {state: kind(one) for state, one in stopped.items()} == expected
 
 
-@every_row([PREPARE, DEPLOY, DESTROY])
+@every_row([PREPARE, DEPLOY, DESTROY, REBUILD, SERVICE, CYCLE])
 def test_what_ironic_refused_is_not_asked_again(operation: Operation) -> None:
     mark = Mark(MINE, operation.value, refused="n1: no")
     decisions = {state: decide(node(state, mark=mark), N1, job(operation)) for state in EVERY_STATE}
@@ -373,7 +411,6 @@ def test_what_waits_is_interrupted(state: str, version: int, expected: Verb | No
     assert interruption(node(state), job(PREPARE), version) is None
 
 
-REBUILD, SERVICE = Operation.REBUILD_NODES, Operation.SERVICE_NODES
 OURS: list[tuple[Operation, str, tuple[Verb, ...], object]] = [
     (REBUILD, "active", (), Verb.REBUILD),
     (REBUILD, "deploy failed", (), Verb.REBUILD),
@@ -406,7 +443,6 @@ def test_a_node_of_ours_is_rebuilt_or_serviced_once(
     assert kind(decide(owned(state, EARLIER, mark), N1, job(operation))) == expected
 
 
-CYCLE = Operation.POWER_CYCLE_NODES
 OFF, ON = (Verb.POWER_OFF,), (Verb.POWER_OFF, Verb.POWER_ON)
 POWER: list[tuple[str, str, tuple[Verb, ...], dict[str, Any], object]] = [
     ("active", "power on", (), {}, Verb.POWER_OFF),
@@ -421,6 +457,7 @@ POWER: list[tuple[str, str, tuple[Verb, ...], dict[str, Any], object]] = [
     ("active", "power on", ON, {}, Done),
     ("active", "power off", (), {}, Verb.POWER_ON),
     ("active", "power on", (), {"stopped": True}, Failed),
+    ("active", "power off", (), {"stopped": True}, Failed),
     ("active", "power on", (), {"maintenance": True}, Failed),
     ("service wait", "power on", (), {}, Failed),
     ("available", "power off", (), {}, Failed),
@@ -468,6 +505,7 @@ def test_a_deployment_that_the_action_began_with_other_nodes_is_the_jobs_own() -
     for state, expected in (("deploying", Waiting), ("active", Done), ("deploy failed", Failed), ("available", Failed)):
         found = decide(node(state, mark=mark, instance=claim(other, "n1")), N1, Job(mine, DEPLOY))
         assert kind(found) is expected, state
+        assert state != "deploy failed" or found == Failed("n1 is deploy failed: it broke")
 
 
 AGAIN = {
@@ -516,8 +554,11 @@ def test_work_is_not_begun_a_third_time_nor_for_other_nodes_or_jobs(state: str) 
         mark = tried(operation, Verb.DEPLOY, Verb.CLEAN, claimed=MINE)
         plain = kind(decide(owned(state, mark=mark), N1, job(operation)))
         begun = owned(state, mark=replace(mark, begun_again=True))
-        assert kind(decide(begun, N1, job(operation, again=frozenset({N1})))) == plain
-        assert kind(decide(owned(state, mark=mark), N1, job(operation, again=frozenset({NodeName("n2")})))) == plain
+        mine, others = (job(operation, again=frozenset({NodeName(name)})) for name in ("n1", "n2"))
+        assert kind(decide(begun, N1, mine)) == plain
+        assert kind(decide(owned(state, mark=mark), N1, others)) == plain
+        assert not any((begins_again(begun, mine), begins_again(owned(state, mark=mark), others)))
+        assert not begins_again(node(state), mine)
 
 
 def test_a_second_try_is_remembered_by_the_next_operation_of_the_action_and_not_by_another_action() -> None:
