@@ -13,7 +13,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import Refused
-from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
+from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
 from tests.unit.tables import every_row
 
 DESIGN = "deckhand+http://127.0.0.1:9000/api/v1.0/revisions/3/rendered-documents"
@@ -107,6 +107,13 @@ def test_named_nodes_are_sent_as_a_union_of_names() -> None:
             ),
             "runs no deploy steps",
         ),
+        "disks to keep": (
+            Work(Operation.DESTROY_NODES, DESIGN, (NodeName("n1"),), Wipe.OS_DISK_ONLY),
+            "cannot keep any",
+        ),
+        "a rebuild": (Work(Operation.REBUILD_NODES, DESIGN, (NodeName("n1"),)), "cannot rebuild machines"),
+        "a service": (Work(Operation.SERVICE_NODES, DESIGN, (NodeName("n1"),)), "no steps on deployed machines"),
+        "a power cycle": (Work(Operation.POWER_CYCLE_NODES, DESIGN, (NodeName("n1"),)), "cannot power-cycle"),
         "no design address": (Work(Operation.VERIFY_SITE, ""), "0 characters"),
         "a long address": (Work(Operation.VERIFY_SITE, "http://h/" + "d" * 120), "129 characters"),
         "a long name": (Work(Operation.PREPARE_NODES, DESIGN, (NodeName("n1"), NodeName("m" * 33))), "m" * 33),
@@ -116,12 +123,13 @@ def test_work_that_drydock_would_misread_is_refused(work: Work, told: str) -> No
     with pytest.raises(Refused, match=told) as caught:
         translate.task_body(MARKER, work)
     assert (caught.value.system, caught.value.operation) == ("Drydock", work.operation.value)
-    assert caught.value.marker == MARKER
+    assert (caught.value.marker, caught.value.whole_site) == (MARKER, "the design address" in str(caught.value))
 
 
 def test_the_longest_allowed_name_and_address_are_accepted() -> None:
     work = Work(Operation.PREPARE_NODES, "http://h/" + "d" * 119, (NodeName("m" * 32),))
     assert translate.task_body(MARKER, work)["design_ref"] == work.design
+    assert translate.task_body(MARKER, Work(Operation.VERIFY_SITE, "d"))["design_ref"] == "d"
     template = "http://dh/{revision}/" + "d" * 107
     translate.check_design_template(template)
     assert len(translate.design_reference(template, translate.LARGEST_REVISION)) == 128
@@ -223,13 +231,20 @@ def test_of_several_tasks_the_oldest_since_the_intent_is_ours() -> None:
     assert translate.find_job(tasks, WORK, since=AT_NOON) == "ours"
     del tasks[:2]
     tasks.append(task(task_id="a minute before", created="2026-03-02 11:59:00"))
+    tasks.append(task(task_id="two minutes before", created="2026-03-02 11:58:00"))
     assert translate.find_job(tasks, WORK, since=AT_NOON) == "a minute before"
+    tasks += [task(task_id=at, created=f"2026-03-02 {at}") for at in ("11:59:59", "11:59:58", "11:59:57")]
+    assert translate.find_job(tasks, WORK, since=AT_NOON) == "11:59:58"  # as old as a right Date allows
 
 
 ALL_NODES = ["n4", "n1", "n3", "n2", "n5"]
 QUEUES: dict[str, tuple[list[dict[str, Any]], str | None]] = {
     "nothing else": ([], None),
     "ended tasks": ([task(task_id="x", status="complete"), task(task_id="y", status="terminated")], None),
+    "older ones that have ended": (
+        [task(task_id=how, status=how, created="2026-03-02 11:00:00") for how in ("complete", "terminated")],
+        None,
+    ),
     "the running one, however new": (
         [
             task(task_id="x", created="2026-03-02 11:00:00"),
@@ -241,11 +256,21 @@ QUEUES: dict[str, tuple[list[dict[str, Any]], str | None]] = {
         [task(task_id="x", created="2026-03-02 11:30:00"), task(task_id="y", created="2026-03-02 11:00:00")],
         "job y (prepare_nodes of n1, n2, submitted by shipyard)",
     ),
+    "the only older one": (
+        [task(task_id="x", created="2026-03-02 11:30:00")],
+        "job x (prepare_nodes of n1, n2, submitted by shipyard)",
+    ),
+    "one of the same moment": ([task(task_id="x")], None),
+    "a running one without an id": ([task(task_id=None, status="running")], None),
     "later ones wait for this one": ([task(task_id="x", created="2026-03-02 13:00:00")], None),
     "subtasks": ([task(task_id="x", status="running", parent_task_id="y")], None),
     "work on the site": (
         [task(task_id="x", status="running", action="verify_site", node_filter=None, created_by=None)],
         "job x (verify_site)",
+    ),
+    "three nodes": (
+        [task(task_id="x", status="running", node_filter=one_filter(node_names=["n3", "n1", "n2"]))],
+        "job x (prepare_nodes of n1, n2, n3, submitted by shipyard)",
     ),
     "many nodes": (
         [task(task_id="x", status="terminating", node_filter=translate.names_filter(map(NodeName, ALL_NODES)))],
@@ -268,6 +293,7 @@ def test_work_on_the_site_has_no_filter_and_is_found_by_that() -> None:
     assert body == {"action": "verify_site", "design_ref": DESIGN, "node_filter": None}
     with_nodes = task(task_id="t0", action="verify_site")
     assert translate.find_job([with_nodes], work, since=AT_NOON) is None
+    assert translate.find_job([with_nodes | {"node_filter": "all"}], work, since=AT_NOON) is None
     assert translate.find_job([with_nodes, task(action="verify_site", node_filter=None)], work, since=AT_NOON) == "t1"
 
 
@@ -299,6 +325,11 @@ def test_a_task_of_ours_is_found_whichever_clock_is_off(
     created = NOON + timedelta(seconds=1) + tasks
 
     assert translate.find_job([task(created=created.isoformat())], WORK, since=since) == "t1"
+
+
+def test_a_date_that_is_behind_moves_both_limits_back() -> None:
+    since = translate.Since.intent(NOON, ours=NOON, theirs=NOON - HOUR)
+    assert since == translate.Since(NOON - HOUR - timedelta(seconds=2), NOON - HOUR - timedelta(minutes=5))
 
 
 def test_creation_times_are_utc_unless_they_say_otherwise() -> None:
@@ -409,3 +440,10 @@ def test_earlier_work_is_what_may_be_ours_on_the_same_nodes(changes: dict[str, A
 def test_earlier_work_is_in_order() -> None:
     tasks = [task(task_id=name, created=f"2026-03-02 12:00:0{at}") for name, at in (("b", 2), ("a", 1), ("c", 3))]
     assert [one.job for one in translate.earlier_work(tasks, WORK, since=AT_NOON, known=())] == ["a", "b", "c"]
+
+
+def test_earlier_work_that_is_older_than_a_right_clock_allows_is_unlikely() -> None:
+    moments = ("11:54:59", "11:55:00", "11:59:57", "11:59:58")
+    tasks = [task(task_id=at, created=f"2026-03-02 {at}") for at in moments]
+    earlier = translate.earlier_work(tasks, WORK, since=AT_NOON, known=())
+    assert [(one.job, one.likely) for one in earlier] == [(at, at == "11:59:58") for at in moments[1:]]
