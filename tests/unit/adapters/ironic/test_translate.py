@@ -12,6 +12,7 @@ from shipyard_api.adapters.ironic.patches import Payload
 from shipyard_api.adapters.ironic.translate import Mark, Node, Reaction
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import Level
+from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 from tests.unit.tables import every_row
@@ -51,6 +52,55 @@ def test_a_node_is_ours_only_by_a_claim_that_its_mark_explains() -> None:
     assert Node.read({"uuid": "u", "name": None, "extra": None}) == Node("u", "", "")
 
 
+def test_a_node_is_read_as_ironic_shows_it() -> None:
+    texts = ("uuid", "name", "provision_state", "provision_updated_at", "last_error", "maintenance_reason", "fault")
+    texts += ("instance_uuid", "power_state", "target_power_state", "health")
+    shown: dict[str, Any] = {key: key for key in texts} | {"automated_clean": False}
+    shown |= {"maintenance": True, "protected": True, "extra": {"shipyard": {"marker": "m", "operation": "o"}}}
+    told = Node.read(shown)
+    assert told == Node(
+        *("uuid", "name", "provision_state", "provision_updated_at", "last_error", True, "maintenance_reason"),
+        *("fault", "instance_uuid", True, "power_state", "target_power_state", False, Mark("m", "o"), None, "health"),
+    )
+    free = Node.read(shown | {"maintenance": False, "protected": False})
+    assert free == replace(told, maintenance=False, protected=False)
+
+
+MINE, LATER = (marker_of("A", effect={"n": n}) for n in (1, 2))
+
+
+@every_row(
+    {
+        "no nodes": ([], False),
+        "a node that is gone": ([None], False),
+        "one of another job": ([Mark("b", DEPLOY.value)], False),
+        "one of two": ([Mark("b", DEPLOY.value), Mark(MINE, PREPARE.value)], True),
+        "the action has gone on": ([None, Mark(LATER, DEPLOY.value)], True),
+        "another job of the action does the same": ([Mark(LATER, PREPARE.value)], True),
+        "an earlier operation of the action": ([Mark(LATER, DESTROY.value)], False),
+    },
+)
+def test_a_job_is_shown_by_any_of_its_nodes(marks: list[Mark | None], shown: bool) -> None:
+    nodes = [mark and Node("u", "n1", "active", mark=mark) for mark in marks]
+    assert translate.shown_on(MINE, PREPARE, nodes) is shown
+
+
+def test_nodes_without_a_name_are_left_out() -> None:
+    named = Node("u1", "n1", "active")
+    assert translate.by_name([named, Node("u2", "", "active")]) == {"n1": named}
+
+
+@every_row(
+    [
+        (Wipe.ALL, 0, "Ironic's automated cleaning decides what was erased"),
+        (Wipe.OS_DISK_ONLY, 1, "automated cleaning was skipped: nothing was erased"),
+        (Wipe.OS_DISK_ONLY, 0, ""),
+    ]
+)
+def test_what_was_erased_depends_on_the_work(wipe: Wipe, count: int, told: str) -> None:
+    assert translate.erased(wipe, [Node("u", "n1", "available")] * count) == told
+
+
 def steps(*names: str, priority: int = 10) -> list[dict[str, Any]]:
     pairs = (name.split(".") for name in names)
     return [{"interface": interface, "step": step, "priority": priority} for interface, step in pairs]
@@ -66,6 +116,14 @@ def steps(*names: str, priority: int = 10) -> list[dict[str, Any]]:
             {"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.b", "a.x", "c.b")},
             ("a.x", "c.b"),
         ),
+        "the last one is dropped": (
+            {"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.x", priority=1)},
+            ("a.x",),
+        ),
+        "one has no priority": (
+            {"deploy_steps": steps("a.b"), "user_deploy_steps": [{"interface": "a", "step": "x"}]},
+            (),
+        ),
         "one is switched off": ({"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.x", priority=0)}, ()),
     },
 )
@@ -78,6 +136,7 @@ def test_steps_that_were_dropped_are_seen(internal: object, expected: tuple[str,
         (200, "", Reaction.ACCEPTED),
         (202, "", Reaction.ACCEPTED),
         (204, "", Reaction.ACCEPTED),
+        (300, "", Reaction.REFUSED),
         (400, 'The requested action "provide" can not be performed', Reaction.ASK_STATE),
         (403, "protected", Reaction.REFUSED),
         (404, "", Reaction.REFUSED),
@@ -92,6 +151,47 @@ def test_steps_that_were_dropped_are_seen(internal: object, expected: tuple[str,
 def test_every_answer_has_its_reaction(status: int, text: str, expected: Reaction) -> None:
     assert translate.reaction(Reply(status, text)) is expected
     assert expected is Reaction.ACCEPTED or translate.refusal(Reply(status, text))
+    assert not text or translate.refusal(Reply(status, text)) == text
+
+
+def test_a_refusal_without_a_text_is_told_by_its_status() -> None:
+    told = [translate.refusal(Reply(status)) for status in (403, 404, 413, 500)]
+    denied = "protected, or Shipyard's user lacks the permission"
+    assert told == [denied, "there is no such node", "the request is too large", "Ironic answered 500 without a reason"]
+
+
+def test_a_failure_lacks_its_error_if_ironic_shows_it_no_longer() -> None:
+    failed = Node("u", "n1", "clean failed")
+    why = f"{translate.error_of(failed)}; the disks may hold data"
+    assert translate.lacks_error(failed, why)
+    assert not translate.lacks_error(failed, "n1 is in maintenance")
+    assert not translate.lacks_error(replace(failed, last_error="no PXE"), why)
+    known = replace(failed, last_error="no PXE")
+    assert not translate.lacks_error(known, translate.error_of(known))
+
+
+@every_row(
+    {
+        "nothing": ([], ""),
+        "no errors": ([("INFO", "2026-03-02T12:00:00", "it began"), ("ERROR", "2026-03-02T12:00:00", "")], ""),
+        "one long before": ([("ERROR", "2026-03-01T12:00:00", "old")], "old"),
+        "the nearest before": (
+            [("ERROR", "2026-03-02T11:59:59+00:00", "near"), ("ERROR", "2026-03-02T12:00:02", "far")],
+            "near",
+        ),
+        "the later of two as near": (
+            [("ERROR", "2026-03-02T12:00:01", "first"), ("ERROR", "2026-03-02T12:00:01Z", "second")],
+            "second",
+        ),
+        "any with a time": ([("ERROR", "2026-03-01T12:00:00", "old"), ("ERROR", None, "undated")], "old"),
+    },
+)
+def test_the_error_nearest_to_the_change_of_state_explains_it(
+    history: list[tuple[str, str | None, str]], told: str
+) -> None:
+    failed = Node("u", "n1", "clean failed", "2026-03-02T12:00:00+00:00")
+    events = [{"severity": severity, "created_at": at, "event": event} for severity, at, event in history]
+    assert translate.with_error(failed, events) == replace(failed, last_error=told)
 
 
 IMPOSSIBLE = ("a b", str(uuid.UUID(int=1)), uuid.UUID(int=11).hex.upper(), "x" * 256, "")
@@ -101,6 +201,11 @@ def test_names_that_ironic_cannot_hold_break_a_limit_and_unknown_ones_are_a_warn
     [found] = translate.findings([NodeName(name) for name in (*IMPOSSIBLE, "n.1-_~", "n2")], [NodeName("n2")])
     assert (found.name, found.level, found.source) == ("NodeNotInProvisioner", Level.WARNING, "Ironic")
     assert found.message == "1 of 7 nodes are not enrolled in Ironic: n.1-_~"
+    assert translate.findings([NodeName("n2"), NodeName("")], [NodeName("n2")]) == ()
+    many = [NodeName(f"n{number:02}") for number in range(11)]
+    ten = ", ".join(many[:10])
+    messages = [translate.findings(names, [])[0].message for names in (many[:10], many)]
+    assert [message.partition(": ")[2] for message in messages] == [ten, f"{ten} and 1 more"]
     assert not any(map(translate.LIMITS.accepts, IMPOSSIBLE))
     assert all(map(translate.LIMITS.accepts, ("n2", "n.1-_~", "x" * 255)))
 
@@ -130,6 +235,7 @@ def test_our_arguments_are_hidden_in_what_ironic_quotes() -> None:
     text = "step failed: {'v': 'top secret'}, {'v': 'secret'}"
     assert payload.shown("n1", text) == "step failed: {'v': '******'}, {'v': '******'}"
     assert len(payload.shown("n1", "x" * 499 + "top secret")) == 500
+    assert translate.secrets({"a": ["four", "few"], "b": 12345}) == {"four"}
 
 
 # What is written
