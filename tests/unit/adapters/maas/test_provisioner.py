@@ -1,6 +1,7 @@
 """Which requests a job makes, in which order, and what it makes of answers that no simulator gives."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
@@ -9,9 +10,10 @@ import pytest
 
 from shipyard_api.adapters.maas import job_tags
 from shipyard_api.adapters.maas.client import MaasClient
-from shipyard_api.adapters.maas.decisions import Status
+from shipyard_api.adapters.maas.decisions import Rules, Status
 from shipyard_api.adapters.maas.provisioner import MOST_EVENTS, MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
@@ -143,6 +145,9 @@ def test_keeping_disks_is_refused_where_every_release_erases(maas: Maas) -> None
     report = provisioner(maas).report(JOB, mine)
     assert "MAAS erases at every release" in report.reasons[NodeName("n1")]
     assert maas.changes == []
+    maas.has([machine("n1", Status.READY, power_state="on")])  # which is no release
+    assert provisioner(maas).report(JOB, mine).state is JobState.RUNNING
+    assert "n1 power_off" in maas.changes
 
 
 def test_stale_tags_are_deleted_when_work_is_submitted(maas: Maas) -> None:
@@ -190,6 +195,9 @@ FORBIDDEN = Answer(400, {"__all__": ["not available because of the current state
 MOVED = Answer(200, machine("n1", Status.COMMISSIONING))
 TURNED_DOWN: dict[str, tuple[Answer, Answer | None, tuple[JobState, bool], str]] = {
     "somebody was quicker": (FORBIDDEN, MOVED, RUNNING, ""),
+    "somebody moved it to where it needs something else": (
+        *(FORBIDDEN, Answer(200, machine("n1", Status.FAILED_DEPLOYMENT)), RUNNING, ""),
+    ),
     "refused, and it still stands there": (Answer(400, {"x": ["'foo' is bad"]}), None, ENDED, "x: 'foo' is bad"),
     "refused, and nobody can look into it": (STATE_FORBIDS, Answer(504), RUNNING, "The state forbids it."),
     "vanished": (Answer(404, b"No Machine matches the given query."), Answer(404), ENDED, "n1: not enlisted in MAAS"),
@@ -242,7 +250,114 @@ def test_the_last_warning_explains_so_many_failed_machines(maas: Maas) -> None:
     assert len(maas.peer.asked("GET /events/")) == 2 * MOST_EVENTS
 
 
+# Operations whose end nobody saw
+
+CYCLE = Operation.POWER_CYCLE_NODES
+RUN_SCRIPTS = DeployStep(Interface.MANAGEMENT, "run_commissioning_scripts", {}, 200)
+BEGUN, ON, CLAIM = f"{TAG}-begun", f"{TAG}-on", "tags/TAG update_nodes"
+OURS = {"owner": "shipyard"}
+UNSEEN: dict[str, tuple[Operation, Machine, str, str, list[str]]] = {
+    "it failed": (PREPARE, machine("n1", Status.NEW), "Commissioning", "it is New", [CLAIM]),
+    "it never arrived": (PREPARE, machine("n1", Status.NEW), "Testing", "", ["n1 commission", CLAIM]),
+    "nobody knows": (PREPARE, machine("n1", Status.NEW), "", "answered 500", []),
+    "it ended where it began": (
+        *(DESTROY, machine("n1", Status.DEPLOYED, **OURS), "Releasing"),
+        *("it was erased and released by this job and is Deployed again", [CLAIM]),
+    ),
+    "its scripts ran": (DEPLOY, machine("n1", Status.READY), "Commissioning", "", ["tags/TAG-scripts update_nodes"]),
+    "it goes off": (CYCLE, machine("n1", Status.DEPLOYED, power_state="on", **OURS), "Powering off", "", [CLAIM]),
+    "it comes on": (CYCLE, machine("n1", Status.DEPLOYED, tag_names=[ON], **OURS), "Powering on", "", [CLAIM]),
+}
+
+
+@table(("operation", "found", "event", "told", "changes"), UNSEEN)
+def test_an_operation_that_was_begun_is_sent_again_only_if_its_events_show_that_it_never_arrived(
+    maas: Maas, operation: Operation, found: Machine, event: str, told: str, changes: list[str]
+) -> None:
+    mine = replace(work(operation, "n1"), steps={NodeName("n1"): [RUN_SCRIPTS]} if operation is DEPLOY else {})
+    maas.tags({TAG: job_tags.record_text(mine, NOW, newest=7)})
+    maas.has([found | {"tag_names": [BEGUN, *found["tag_names"]]}])
+    maas.peer.on(f"POST /tags/{TAG}-scripts/", Answer(200, {}))
+    maas.peer.on("GET /events/", Answer(200, {"events": [{"id": 8, "type": event}]}) if event else Answer(500))
+    report = provisioner(maas).report(JOB, mine)
+    assert maas.changes == changes
+    assert told in report.reasons.get(NodeName("n1"), report.message)
+    assert (report.state is JobState.ENDED) is told.startswith("it ")
+    asked = dict(maas.peer.asked("GET /events/")[0].query)
+    assert (asked["hostname"], asked["after"]) == ("n1", "7")
+
+
+def test_the_jobs_of_an_action_share_what_they_began_and_end_a_power_cycle_though_stopped(maas: Maas) -> None:
+    mine, begun, elsewhere = (JobId(marker_of("A", effect={"n": number})) for number in range(3))
+    texts = [job_tags.record_text(work(CYCLE, "n1"), NOW, newest=newest) for newest in (7, 5, 3)]
+    tags = dict(zip(map(job_tags.job_tag, (mine, begun, elsewhere)), texts, strict=True))
+    maas.tags(tags | {job_tags.stop_tag(mine): texts[0]})
+    maas.has([machine("n1", Status.DEPLOYED, tag_names=[job_tags.begun_tag(begun)], **OURS)])
+    maas.peer.otherwise = [Answer(200, {})]
+    provisioner(maas).report(mine, work(CYCLE, "n1"))
+    assert [one for one in maas.changes if one.startswith("n1")] == ["n1 power_on"]
+    assert dict(maas.peer.asked("GET /events/")[0].query)["after"] == "5"
+    marked = [job_tags.begun_tag(mine), job_tags.on_tag(mine)]
+    assert [maas.form(change)["name"] for change in (0, 2)] == marked
+
+
+CLAIMED: dict[str, tuple[Operation, Machine, list[str]]] = {
+    "somebody else commissions it": (PREPARE, machine("n1", Status.COMMISSIONING, owner="alice"), []),
+    "locked": (PREPARE, machine("n1", Status.READY, locked=True), []),
+    "its scripts run": (DEPLOY, machine("n1", Status.COMMISSIONING, **OURS), []),
+    "it deploys": (DEPLOY, machine("n1", Status.DEPLOYING, **OURS), [CLAIM]),
+    "it has deployed": (DEPLOY, machine("n1", Status.DEPLOYED, **OURS), [CLAIM]),
+}
+
+
+@table(("operation", "found", "changes"), CLAIMED)
+def test_a_machine_is_claimed_once_its_state_is_the_job_s_own_doing(
+    maas: Maas, operation: Operation, found: Machine, changes: list[str]
+) -> None:
+    mine = replace(work(operation, "n1"), steps={NodeName("n1"): [RUN_SCRIPTS]} if operation is DEPLOY else {})
+    maas.knows(mine)
+    maas.has([found])
+    assert not provisioner(maas).report(JOB, mine).failed
+    assert maas.changes == changes
+
+
+@table(("leaves", "kept"), {"of the site": (False, False), "kept": (True, True), "neither": (True, False)})
+def test_a_machine_is_removed_only_if_it_leaves_and_no_operator_keeps_it(maas: Maas, leaves: bool, kept: bool) -> None:
+    mine = replace(work(DESTROY, "n1"), leaves=leaves)
+    maas.knows(mine)
+    maas.has([machine("n1", Status.READY)])
+    assert provisioner(maas, rules=Rules(keep_enlisted=kept)).report(JOB, mine).ok
+    assert maas.changes == (["n1 DELETE"] if leaves and not kept else [CLAIM])
+
+
+def test_a_job_of_an_earlier_version_marked_nothing_beforehand(maas: Maas) -> None:
+    mine = work(PREPARE, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.NEW, tag_names=[BEGUN])])
+    provisioner(maas).report(JOB, mine)
+    assert (maas.changes, maas.peer.asked("GET /events/")) == (["n1 commission", CLAIM], [])
+
+
 # Aborting
+
+ABORTED: dict[str, tuple[Operation, Machine, Answer | None, list[str]]] = {
+    "a destroy would abort it": (DESTROY, machine("n1", Status.DEPLOYING, **OURS), None, ["n1 abort"]),
+    "nothing that the job does": (DEPLOY, machine("n1", Status.COMMISSIONING, **OURS), None, []),
+    "ended since": (PREPARE, machine("n1", Status.COMMISSIONING), Answer(200, machine("n1", Status.READY)), []),
+    "gone since": (PREPARE, machine("n1", Status.COMMISSIONING), Answer(404), []),
+}
+
+
+@table(("operation", "found", "now", "changes"), ABORTED)
+def test_only_what_the_job_does_at_this_moment_is_aborted(
+    maas: Maas, operation: Operation, found: Machine, now: Answer | None, changes: list[str]
+) -> None:
+    maas.knows(work(operation, "n1"))
+    maas.has([found])
+    if now:
+        maas.peer.on("GET /machines/id-n1/", now)
+    provisioner(maas).abort(JOB, work(operation, "n1"))
+    assert maas.changes == ["tags", *changes]
 
 
 def test_a_job_is_stopped_before_its_machines_are(maas: Maas) -> None:

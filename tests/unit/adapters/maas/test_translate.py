@@ -9,6 +9,7 @@ import pytest
 from shipyard_api.adapters.maas import job_tags, translate
 from shipyard_api.adapters.maas.decisions import Verb
 from shipyard_api.adapters.maas.translate import Erase, MachineOptions
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
@@ -49,6 +50,8 @@ REQUESTS = [
         dict.fromkeys(("erase", "secure_erase", "quick_erase"), "true"),
     ),
     (Verb.ERASE, MachineOptions(erase=Erase.FULL), "release", {"erase": "true"}),
+    (Verb.RUN_SCRIPTS, MachineOptions(), "commission", {"skip_networking": "1", "skip_storage": "1"}),
+    (Verb.COMMISSION, MachineOptions(), "commission", {}),
     (Verb.ABORT, MachineOptions(), "abort", {}),
     (Verb.POWER_OFF, MachineOptions(), "power_off", {}),
     (Verb.DEPLOY, MachineOptions(), "deploy", {}),
@@ -76,10 +79,20 @@ def test_cloud_init_is_sent_as_maas_wants_it_and_never_shown() -> None:
     assert "password" not in repr(options)
 
 
-@every_row([Operation.RELABEL_NODES, Operation.REBUILD_NODES])
+@every_row([Operation.RELABEL_NODES, Operation.REBUILD_NODES, Operation.SERVICE_NODES])
 def test_work_that_maas_cannot_do_is_refused(operation: Operation) -> None:
-    with pytest.raises(Refused, match=r"MAAS (knows no labels|cannot rebuild)"):
+    with pytest.raises(Refused, match=r"MAAS (knows no labels|cannot rebuild|runs no steps on deployed)"):
         translate.check_work(work(operation, "n1"), Marker("m1"))
+
+
+def test_steps_are_taken_with_a_deployment_if_maas_has_them() -> None:
+    scripts = {NodeName("n1"): [DeployStep(Interface.MANAGEMENT, "run_commissioning_scripts", {}, 200)]}
+    raid = {NodeName("n1"): [DeployStep(Interface.RAID, "apply_configuration", {}, 110)]}
+    translate.check_work(work(Operation.DEPLOY_NODES, "n1", steps=scripts), Marker("m1"))
+    with pytest.raises(Refused, match=r"n1: MAAS does not run raid\.apply_configuration"):
+        translate.check_work(work(Operation.DEPLOY_NODES, "n1", steps=raid), Marker("m1"))
+    with pytest.raises(Refused, match="before it deploys them"):
+        translate.check_work(work(Operation.PREPARE_NODES, "n1", steps=scripts), Marker("m1"))
 
 
 @every_row([one for one in Operation if one.value not in ("relabel_nodes", "rebuild_nodes", "service_nodes")])
@@ -104,10 +117,11 @@ def test_the_address_of_no_revision_is_refused(design: str) -> None:
 
 
 JOBS = ("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3", "a b", "deploy:a", "", "x" * 500, "j", "j-stopped", "ü", "a:b", "a")
+TAGS = (job_tags.job_tag, job_tags.stop_tag, job_tags.scripts_tag, job_tags.begun_tag, job_tags.on_tag)
 
 
 def test_each_job_has_tags_of_its_own_that_maas_accepts() -> None:
-    tags = [tag for job in JOBS for tag in (job_tags.job_tag(job), job_tags.stop_tag(job))]
+    tags = [tag(job) for job in (*JOBS, "j-scripts", "j-begun", "j-on") for tag in TAGS]
     assert len(set(tags)) == len(tags)
     for tag in tags:
         assert tag.startswith("shipyard-")
@@ -179,6 +193,15 @@ def test_a_machine_is_read_whatever_it_lacks_but_its_id_and_status() -> None:
             translate.read_machine(FOUND | {key: None})
 
 
+def test_machines_of_one_name_are_kept_apart_and_one_that_is_listed_twice_is_one() -> None:
+    entries = [FOUND | {"system_id": name, "hostname": host} for name, host in (("a", "N"), ("b", "n"), ("a", "n"))]
+    found = translate.by_hostname([*entries, FOUND])
+    assert {name: [one.system_id for one in alike] for name, alike in found.items()} == {
+        "n": ["a", "b"],
+        "node01": ["d8n3re"],
+    }
+
+
 @every_row([("on", "on"), ("off", "off"), ("unknown", "unknown"), ("error", "unknown"), (None, "unknown")])
 def test_a_condition_is_what_maas_says(state: str | None, power: str) -> None:
     machine = translate.read_machine(FOUND | {"power_state": state})
@@ -224,6 +247,9 @@ def test_machines_that_may_be_enlisted_later_are_only_a_warning() -> None:
     [finding] = translate.findings(inventory("known", *names), {"known"})
     assert (finding.name, finding.level, finding.source) == ("NodeNotInProvisioner", Level.WARNING, "MAAS")
     assert finding.message == f"12 of 13 nodes are not enlisted in MAAS: {', '.join(names[:10])} and 2 more"
+    assert [document.name for document in finding.documents] == names[:10]
+    [finding] = translate.findings(inventory(*names[:10]), ())
+    assert finding.message.endswith(f"enlisted in MAAS: {', '.join(names[:10])}")
 
 
 @every_row(["n_1", "-n1", "n1-", "n1.site", "n" * 64, "ñ", "n 1"])
@@ -245,6 +271,8 @@ SITES: list[tuple[str, dict[str, Any], str]] = [
     ("an image of one's own", {"distro_series": "golden"}, ""),
     ("images are not told", {"images": None, "distro_series": "jammy"}, ""),
     ("a rack that says nothing", {"racks": [{}]}, ""),
+    ("a rack that works a little", {"racks": [{"service_set": [{"name": "rackd", "status": "degraded"}]}]}, ""),
+    ("a rack of which nobody knows", {"racks": [{"service_set": [{"name": "rackd", "status": "unknown"}]}]}, ""),
     ("one rack of two", {"racks": [DEAD, RACK]}, ""),
     ("no administrator", {"user": {"username": "bob"}}, "bob is no administrator"),
     ("no images", {"images": []}, "no boot images"),
