@@ -1,5 +1,6 @@
 """The file of webhooks: every fault is named, no secret is."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ def test_targets_are_read_and_their_secrets_hidden(tmp_path: Path) -> None:
     assert WebhookOptions().targets() == ()
 
 
+def key(size: int) -> str:
+    return f"whsec_{base64.b64encode(bytes(size)).decode()}"
+
+
 FAULTS: dict[str, tuple[Any, str]] = {
     "name": ([{**GOOD, "name": "Ops"}], "target 1: name"),
     "twice": ([GOOD, GOOD], "target 2: name"),
@@ -45,6 +50,15 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "short key": ([{**GOOD, "secret": f"whsec_{'A' * 28}"}], "target 1: secret"),
     "long key": ([{**GOOD, "secret": f"whsec_{'A' * 88}"}], "target 1: secret"),
     "no base64": ([{**GOOD, "secret": f"whsec_{'A' * 33}"}], "target 1: secret"),
+    "a key that is a byte too short": ([{**GOOD, "secret": key(23)}], "target 1: secret"),
+    "a key that is a byte too long": ([{**GOOD, "secret": key(65)}], "target 1: secret"),
+    "a secret that is no text": ([{**GOOD, "secret": 7}], "target 1: secret"),
+    "fragment": ([{**GOOD, "url": "https://x/a#b"}], "target 1: url"),
+    "control character": ([{**GOOD, "url": "https://x/a\x7f"}], "target 1: url"),
+    "long name": ([{**GOOD, "name": "a" * 65}], "target 1: name"),
+    "one after a text": (["ops", {**GOOD, "name": "Ops"}], "target 2: name"),
+    "two at once": ([{**GOOD, "name": "Ops", "url": 7}], "target 1: url"),
+    "a kind that is no text": ([{**GOOD, "kinds": [3]}], "target 1: kinds"),
     "format": ([{**GOOD, "format": "xml"}], "target 1: format: needs shipyard or cloudevents"),
     "list of formats": ([{**GOOD, "format": []}], "target 1: format"),
     "unknown kind": ([{**GOOD, "kinds": ["action_end"]}], "target 1: kinds"),
@@ -65,11 +79,11 @@ def test_a_fault_is_named_without_a_secret(tmp_path: Path) -> None:
 
 
 def test_a_target_may_have_several_secrets_and_wants_cloud_events(tmp_path: Path) -> None:
-    key = f"whsec_{'A' * 32}"
-    (found,) = options(tmp_path, [{**GOOD, "secret": [key, SECRET], "format": "cloudevents"}]).targets()
+    keys = [f"whsec_{'A' * 32}", SECRET, key(64)]
+    (found,) = options(tmp_path, [{**GOOD, "secret": keys, "format": "cloudevents"}]).targets()
 
-    assert (found.secrets, found.format) == ((key, SECRET), EventFormat.CLOUDEVENTS)
-    assert [key_of(one) for one in found.secrets] == [bytes(24), SECRET.encode()]
+    assert (found.secrets, found.format) == (tuple(keys), EventFormat.CLOUDEVENTS)
+    assert [key_of(one) for one in found.secrets] == [bytes(24), SECRET.encode(), bytes(64)]
 
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:

@@ -2,10 +2,22 @@
 
 from typing import Any
 
+import pytest
+
 from shipyard_api.adapters.deckhand import translate
-from shipyard_api.domain.documents import DOCUMENT, Collection, Document, Revision, StoredDocument
+from shipyard_api.domain.documents import (
+    DOCUMENT,
+    LAYERING_POLICY,
+    VALIDATION_POLICY,
+    Collection,
+    Document,
+    RenderedDocument,
+    Revision,
+    StoredDocument,
+)
 from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.domain.findings import DocumentRef, Level
+from shipyard_api.ports.documents import SecondLayeringPolicy
 from tests.unit.tables import every_row
 
 THING = "example/Thing/v1"
@@ -129,6 +141,44 @@ def test_an_empty_payload_is_no_secret(data: Any) -> None:
     assert not translate.as_kept(document).is_encrypted
     for kept in (0, False, "a", [None]):
         assert translate.as_kept(Document(THING, "x", "site", {"storagePolicy": "encrypted"}, kept)).is_encrypted
+
+
+@every_row(
+    {
+        "no secrets": ("plain", frozenset(), False),
+        "of another": ("plain", frozenset({(THING, "heir")}), False),
+        "of this one": ("heir", frozenset({(THING, "heir")}), True),
+        "encrypted": ("sealed", frozenset(), True),
+        "unknown": ("plain", None, True),
+    },
+)
+def test_a_rendered_document_is_secret_if_it_holds_one_or_nobody_knows(
+    name: str, secrets: frozenset[Any] | None, secret: bool
+) -> None:
+    [document] = [one for one in DOCUMENTS if one.name == name]
+    entry = {**translate.entry_of(document), "status": {"bucket": "a", "revision": 3}}
+    expected = RenderedDocument(document, Collection("a"), Revision(3), secret)
+    assert translate.rendered_of(entry, secrets) == expected
+
+
+def test_a_load_of_the_longest_names_is_taken_and_one_of_two_layering_policies_is_not() -> None:
+    longest = Document(f"e/{'T' * 59}/v1", "n" * 64, "l" * 64, {}, {})
+    translate.check_load(Collection("c" * 36), [longest, thing("n")], [])
+    policies = [Document(LAYERING_POLICY, name, "", {}, {}) for name in ("one", "two")]
+    translate.check_load(Collection("a"), policies[:1], [StoredDocument(policies[1], Collection("a"), Revision(1))])
+    with pytest.raises(SecondLayeringPolicy, match="one"):
+        translate.check_load(Collection("a"), policies, [])
+
+
+def test_a_validation_policy_is_hidden_among_others() -> None:
+    hidden = Document(VALIDATION_POLICY, "p", "", {}, {})
+    found = [translate.has_hidden(documents) for documents in ([], [thing("x")], [thing("x"), hidden])]
+    assert found == [False, False, True]
+
+
+@every_row(["2026-03-02T09:00:00", "2026-03-02T09:00:00+00:00", "2026-03-02T11:00:00+02:00"])
+def test_a_revision_was_made_at_a_time_of_utc(told: str) -> None:
+    assert translate.created_at({"createdAt": told}).isoformat() == "2026-03-02T09:00:00+00:00"
 
 
 def test_a_document_is_read_as_it_was_sent_whatever_deckhand_fills_in() -> None:

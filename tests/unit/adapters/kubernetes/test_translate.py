@@ -55,6 +55,17 @@ def test_a_name_goes_before_a_hostname() -> None:
     assert not of(node("n1", ready("False")), other).ready
 
 
+def test_a_node_of_another_name_is_found_by_its_hostname_in_any_case() -> None:
+    first, second = (node(name, labels={"kubernetes.io/hostname": "N1"}, uid=name) for name in ("a", "b"))
+    assert of(first, second).uid == "a"
+
+
+def test_a_node_that_is_absent_or_leaves_is_not_ready() -> None:
+    assert of() == ObservedMember(ready=False, why="not in the cluster", joined=False)
+    leaving = node("n1", ready(), deletionTimestamp="2026-03-02T09:00:00Z")
+    assert of(leaving) == ObservedMember(ready=False, why="being deleted since 2026-03-02T09:00:00Z")
+
+
 def test_a_part_of_a_name_is_another_name() -> None:
     assert of(node("n10", ready()), node("n1.example.org", ready())).why == "not in the cluster"
 

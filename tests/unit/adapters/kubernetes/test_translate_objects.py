@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shipyard_api.adapters.kubernetes import translate
 from shipyard_api.adapters.kubernetes.translate import POLICY_V1, POLICY_V1BETA1
@@ -81,6 +82,11 @@ PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"metadata": {"deletionTimestamp": "2026-03-02T09:00:00Z"}},
         {"leaves_at": datetime(2026, 3, 2, 9, 0, 0, tzinfo=UTC)},
     ),
+    "leaving, in no zone": (
+        {"metadata": {"deletionTimestamp": "2026-03-02T09:00:00"}},
+        {"leaves_at": datetime(2026, 3, 2, 9, 0, 0, tzinfo=UTC)},
+    ),
+    "held": ({"metadata": {"finalizers": ["a/b"]}}, {"finalizers": ("a/b",)}),
 }
 
 
@@ -122,6 +128,10 @@ def test_a_budget_is_read_with_its_status() -> None:
     assert translate.budget(found, POLICY_V1) == Budget("ns", "one", None, 1, 2, 3, 4, spares_unready=True)
     found["status"] = {**status, "observedGeneration": 1}
     assert not translate.budget(found, POLICY_V1).current_status
+    assert translate.budget({"metadata": NAMED}, POLICY_V1) == Budget("ns", "one", None, 0, 0, 0, 0)
+    for count in ("1", 1.5):
+        with pytest.raises(ValueError, match="expectedPods is not a whole number"):
+            translate.budget(found | {"status": {"expectedPods": count}}, POLICY_V1)
     newer = {"selector": {"matchExpressions": [{"key": "a", "operator": "Resembles"}]}}
     with pytest.raises(ValueError, match="Resembles"):
         translate.budget({"metadata": NAMED, "spec": newer}, POLICY_V1)
@@ -168,12 +178,17 @@ def test_the_kubelet_stopper_is_the_daemon_set_that_waits_for_the_label() -> Non
     assert translate.kubelet_stopper([other], [pod]) is None
     assert translate.kubelet_stopper([other, stopper], []) == KubeletStopper("ns", "one")
     assert translate.kubelet_stopper([stopper], [PLAIN, pod]) == KubeletStopper("ns", "one", "Pending")
+    earlier = replace(stopper, namespace="a", name="z")
+    assert translate.kubelet_stopper([stopper, earlier], [pod]) == KubeletStopper("a", "z")
+    assert translate.kubelet_stopper([stopper], [replace(pod, namespace="a")]) == KubeletStopper("ns", "one")
 
 
 @every_row(
     [
         {},
         {"metadata": {"name": "one", "namespace": "ns"}},
+        {"metadata": NAMED | {"name": 1}},
+        {"metadata": NAMED | {"name": ""}},
         {"metadata": NAMED | {"deletionTimestamp": "soon"}},
         {"metadata": NAMED | {"ownerReferences": [{"controller": True}]}},
     ],
