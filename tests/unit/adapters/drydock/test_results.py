@@ -160,6 +160,15 @@ def test_errors_about_anything_else_explain_the_job() -> None:
     assert report.message == "the task ended with partial_success; no network; rack sick"
 
 
+def test_a_report_says_that_its_task_was_terminated_and_what_is_noted_later() -> None:
+    report = explained(task(status="terminated", successes=("n1", "n2")))
+    assert report.message == "the task was terminated in Drydock"
+    assert results.with_note(report, "late").message == "the task was terminated in Drydock; late"
+    assert results.with_note(explained(task(successes=("n1", "n2"))), "late").message == "late"
+    running = explained(task(status="running", result="incomplete"), Work(Operation.VERIFY_SITE, "http://d/3"))
+    assert running.message == ""
+
+
 def test_many_attempts_are_told_by_their_last_messages() -> None:
     messages = [error(f"try {number}", "n2", ts=str(number)) for number in range(9)]
     report = explained(task(successes=("n1",), failures=("n2",), subtask_errors=subtasks(*messages)))

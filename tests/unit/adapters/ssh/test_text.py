@@ -73,5 +73,24 @@ def test_an_output_that_goes_on_may_end_within_a_character_or_a_line_end(data: b
     assert unfinished(data) == number
 
 
+@every_row(
+    {
+        "its end is missing": (b"a hunter2", True, "a ***"),
+        "its beginning of the least length": (b"a hunt", True, "a ***"),
+        "a shorter beginning": (b"a hun", True, "a hun"),
+        "the whole and a beginning": (b"hunter22 hunte", True, "*** ***"),
+        "something else": (b"a chunk", True, "a chunk"),
+        "nothing follows": (b"a hunter2", False, "a hunter2"),
+    },
+)
+def test_what_may_be_the_beginning_of_a_secret_is_hidden_at_an_open_end(data: bytes, more: bool, text: str) -> None:
+    assert readable(data, ["hunter22"], open_end=more) == text
+    assert more or readable(data, ["hunter22"]) == text
+
+
+def test_of_overlapping_secrets_nothing_is_left() -> None:
+    assert readable(b"x aaaaa y", ["aaaa"]) == "x ****** y"
+
+
 def test_a_secret_with_escapes_in_it_is_hidden() -> None:
     assert readable(b"hun\x1b[0mter2! a", ["hunter2!"]) == "*** a"
