@@ -330,6 +330,19 @@ def test_a_machine_is_removed_only_if_it_leaves_and_no_operator_keeps_it(maas: M
     assert maas.changes == (["n1 DELETE"] if leaves and not kept else [CLAIM])
 
 
+def test_only_an_operation_that_was_begun_and_leaves_traces_is_looked_for_in_events(maas: Maas) -> None:
+    off = machine("n1", Status.READY, power_state="on", tag_names=[BEGUN])
+    for operation, found, changes in (
+        (PREPARE, machine("n1", Status.NEW), ["tags", "tags/TAG-begun update_nodes", "n1 commission", CLAIM]),
+        (DESTROY, off, ["n1 power_off", CLAIM]),
+    ):
+        maas.peer.requests.clear()
+        maas.tags({TAG: job_tags.record_text(work(operation, "n1"), NOW, newest=7)})
+        maas.has([found])
+        provisioner(maas).report(JOB, work(operation, "n1"))
+        assert (maas.changes, maas.peer.asked("GET /events/")) == (changes, [])
+
+
 def test_a_job_of_an_earlier_version_marked_nothing_beforehand(maas: Maas) -> None:
     mine = work(PREPARE, "n1")
     maas.knows(mine)
