@@ -53,6 +53,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "a key that is a byte too short": ([{**GOOD, "secret": key(23)}], "target 1: secret"),
     "a key that is a byte too long": ([{**GOOD, "secret": key(65)}], "target 1: secret"),
     "a secret that is no text": ([{**GOOD, "secret": 7}], "target 1: secret"),
+    "base64 and more": ([{**GOOD, "secret": f"whsec_{'A' * 32}!"}], "target 1: secret"),
     "fragment": ([{**GOOD, "url": "https://x/a#b"}], "target 1: url"),
     "control character": ([{**GOOD, "url": "https://x/a\x7f"}], "target 1: url"),
     "long name": ([{**GOOD, "name": "a" * 65}], "target 1: name"),

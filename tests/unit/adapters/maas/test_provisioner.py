@@ -145,9 +145,15 @@ def test_keeping_disks_is_refused_where_every_release_erases(maas: Maas) -> None
     report = provisioner(maas).report(JOB, mine)
     assert "MAAS erases at every release" in report.reasons[NodeName("n1")]
     assert maas.changes == []
-    maas.has([machine("n1", Status.READY, power_state="on")])  # which is no release
-    assert provisioner(maas).report(JOB, mine).state is JobState.RUNNING
-    assert "n1 power_off" in maas.changes
+    both, prepare = work(DESTROY, "n1", "n2", wipe=Wipe.OS_DISK_ONLY), work(PREPARE, "n1")
+    maas.knows(both)
+    maas.has([machine("n1", Status.DEPLOYED, owner="shipyard"), machine("n2", Status.READY, power_state="on")])
+    assert provisioner(maas).report(JOB, both).failed == {"n1"}
+    assert "n2 power_off" in maas.changes
+    maas.knows(prepare)
+    maas.has([machine("n1", Status.FAILED_DEPLOYMENT)])
+    assert not provisioner(maas).report(JOB, prepare).failed  # which keeps no disks
+    assert "n1 release" in maas.changes
 
 
 def test_stale_tags_are_deleted_when_work_is_submitted(maas: Maas) -> None:

@@ -166,6 +166,7 @@ def test_only_old_tags_of_other_jobs_are_stale() -> None:
         "shipyard-old": old,
         "shipyard-older-stopped": older,
         "shipyard-new": job_tags.record_text(work(), NOW),
+        "shipyard-of-that-moment": job_tags.record_text(work(), NOW - timedelta(days=7)),
         "shipyard-mine": old,
         "shipyard-mine-stopped": old,
         "shipyard-by-hand": "keep me",
