@@ -82,7 +82,22 @@ def test_a_connection_that_is_closing_or_has_no_halves_is_closed_at_once(closing
     assert (transport.calls, timers) == (["close"], [])
 
 
-@every_row([(400, "x" * 300, "x" * 200, False), (503, "busy", "busy", True)])
+TITLES = {
+    400: "The request is not valid HTTP",
+    414: "The request line is too long",
+    431: "The header fields of the request are too large",
+    503: "Service Unavailable",
+}
+
+
+@every_row(
+    [
+        (400, "x" * 300, "x" * 200, False),
+        (414, "long", "long", False),
+        (431, "many", "many", False),
+        (503, "busy", "busy", True),
+    ]
+)
 def test_a_request_that_no_application_sees_is_refused_in_the_form_of_the_api(
     status: int, message: str, shown: str, retry: bool
 ) -> None:
@@ -103,7 +118,7 @@ def test_a_request_that_no_application_sees_is_refused_in_the_form_of_the_api(
         "Connection": "close",
     }
     answer = json.loads(body)
-    assert answer.pop("message") == {400: "The request is not valid HTTP", 503: "Service Unavailable"}[status]
+    assert answer.pop("message") == TITLES[status]
     assert first == f"HTTP/1.1 {answer['code']}"
     assert answer == {
         "kind": "status",
