@@ -1,5 +1,6 @@
-"""Reports to a service manager that is not there. Those to one that is: tests/acceptance/test_processes.py."""
+"""Reports to a service manager, and to one that is not there. Those of programs: tests/acceptance/test_processes.py."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,11 @@ def test_a_socket_that_is_a_file_changes_nothing(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
 
     notify("WATCHDOG=1")
+
+
+def test_states_arrive_as_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        notify("READY=1", "STATUS=working")
+        assert manager.recv(1000, socket.MSG_DONTWAIT) == b"READY=1\nSTATUS=working"

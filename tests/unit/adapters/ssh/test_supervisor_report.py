@@ -175,3 +175,8 @@ def test_the_tail_has_a_limit_and_no_part_of_a_secret() -> None:
 )
 def test_why_a_call_was_refused(status: int, output: bytes, errors: bytes, expected: str) -> None:
     assert refusal("n1", status, output, errors) == expected
+
+
+def test_what_is_kept_on_a_node_is_the_beginning_and_the_end() -> None:
+    report = parse(answer(b"abc", output="3 4 90"))
+    assert (report.first, report.last, report.total, report.kept) == (3, 4, 90, 7)
