@@ -126,6 +126,19 @@ def test_items_that_rest_since_a_pause_are_woken_with_a_run_each(step: Step) -> 
     assert step.runs() == 0
 
 
+@pytest.mark.parametrize(("grace", "actions"), [(30.0, 1), (90.0, 0)])
+def test_a_sweep_frees_what_a_lost_run_held_and_queues_a_run_for_what_is_overdue(
+    step: Step, grace: float, actions: int
+) -> None:
+    held = step.claim("1")  # of a run that is not in the queue
+    with step.engine.begin() as connection:
+        late = sa.func.site_time() - timedelta(seconds=60)
+        connection.execute(t.work_items.update().where(t.work_items.c.id == "n2").values(wake_at=late))
+    with step.store.begin() as tx:
+        assert tx.items.remind_overdue(grace=grace) == actions
+    assert (step.runs(), step.item(held.item).holder) == (actions, None)
+
+
 def test_an_item_stays_due_if_its_action_was_resumed_meanwhile(step: Step) -> None:
     with step.store.begin() as tx:
         tx.items.rest(claimed := step.claim())
