@@ -20,10 +20,11 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
 from shipyard_api.workflow.step import Act, Failed, Folded, PeerFailure
-from tests.factories import group_entry
+from tests.factories import group_entry, node
+from tests.fakes.provisioner import FakeProvisioner
 from tests.task_graphs import task
 from tests.unit.actions.steps.instants import T0, at
-from tests.unit.actions.steps.rollouts import STEP, ended, names, of, poll, question, running, site, submit
+from tests.unit.actions.steps.rollouts import STEP, ended, names, of, poll, question, running, site, step, submit
 from tests.unit.tables import every_row
 
 A = GroupName("a")
@@ -120,6 +121,22 @@ def test_where_nodes_join_a_cluster_tasks_begin_when_the_last_one_is_ready_or_lo
     assert list(reasons(late)) == ["n2"]
 
 
+def test_where_no_node_joins_its_cluster_the_move_ends_without_a_task() -> None:
+    folded = poll(deployed(join=True).state, at(720), readiness={})
+    assert of(folded.facts, AcceptanceAwaited) == []
+    (end,) = of(folded.facts, PhaseEnded)
+    assert end == PhaseEnded(A, Phase.DEPLOY, PhaseStatus.FAILURE, "as built; 2 not ready")
+    assert (list(reasons(folded)), folded.state.watches) == (["n1", "n2"], {})
+
+
+def test_a_task_that_no_node_took_is_tried_again_when_it_is_due_whatever_else_is_polled() -> None:
+    state = deployed(mode=Mode(max_parallel_groups=2)).state
+    start(state, at(100), n1=SILENT, n2=SILENT)
+    submit(state, "prepare-2", at(100))
+    for seconds in (101, 102, 103):
+        assert poll(state, at(seconds), running("prepare-2")).wait_until == at(max(seconds, 102))
+
+
 @every_row(
     {
         "silent": ({NodeName("n1"): SILENT, NodeName("n2"): PASSED}, "acceptance task disk: no route"),
@@ -172,6 +189,12 @@ def test_a_hold_on_a_node_keeps_its_task_from_starting_and_the_others_go_on() ->
     assert reasons(STEP.fold(state, decision.effect, held, at(100))) == {"n1": "acceptance task disk: held by ann"}
     again = STEP.decide(state, at(102))
     assert STEP.touches(again.effect) == names("n2")
+
+
+def test_groups_with_tasks_need_an_action_that_runs_some() -> None:
+    for accept, plan in (([DISK], NoPlan("this action runs none")), ([], None)):
+        question = SelectMembers(site([group_entry("a", accept=accept)]))
+        assert step(FakeProvisioner([node("n1")])).ask(question).acceptance == plan
 
 
 def test_tasks_that_cannot_run_fail_the_step_before_any_node_is_touched() -> None:

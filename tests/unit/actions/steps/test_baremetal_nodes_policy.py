@@ -1,22 +1,32 @@
 """The baremetal nodes step with a rollout policy: what it sends, what it waits for, and what it stores."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
+
 from shipyard_api.actions.inputs import ActionInputs
-from shipyard_api.actions.steps.pacing import POLICY, answers
+from shipyard_api.actions.steps.pacing import POLICY, answers, of, waits
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.approvals import Approval, WaveGate
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.policy import PolicyStopped, WaveEnded
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Mode
-from shipyard_api.domain.rollout.policy.gates import Answer
+from shipyard_api.domain.rollout.policy.gates import Answer, Gate, GateKind, GateState
+from shipyard_api.domain.rollout.policy.pace import OpenGate
+from shipyard_api.domain.rollout.policy.pacing import ALL_AT_ONCE
+from shipyard_api.domain.rollout.policy.policy import Policy
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs
+from shipyard_api.domain.rollout.ways import NO_WAYS, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.metrics import QueryResult
 from shipyard_api.storage.unit_of_work import Store
@@ -243,3 +253,56 @@ def test_a_gate_that_is_refused_stops_what_comes_after_it() -> None:
     assert [(stop.rule, stop.why, stop.nodes) for stop in stops] == [
         ("wave canary of group a", "approval was refused by ops: fans too loud", 4)
     ]
+
+
+LATE, SERVICED = policy({"late": {"on_late": "nothing"}}), Ways(serviced=(NodeName("n1"),))
+
+
+@every_row(
+    [
+        # the policy, the servers that are interrupted; the policy that paces the rollout, None: nothing does
+        (None, NO_WAYS, None),
+        (LATE, NO_WAYS, None),
+        (policy(CANARY), NO_WAYS, policy(CANARY).policy),
+        (LATE, SERVICED, Policy()),
+    ]
+)
+def test_a_rollout_is_paced_by_its_policy_and_by_the_servers_that_it_interrupts(
+    rules: PolicyInputs | None, ways: Ways, kept: Policy | None
+) -> None:
+    state = begun(FIVE, policy=rules)
+    pace = of(msgspec.structs.replace(state.inputs, ways=ways), {})
+    assert (None if pace is ALL_AT_ONCE else pace.policy, pace.ways) == (kept, ways)
+
+
+ASKED = WaveGate("canary", 1, 0, 1, T0, "a")
+
+
+@every_row(
+    [
+        # the gates that people have answered, the oldest first; whose answer counts
+        ([], None),
+        ([ASKED], 0),
+        ([ASKED, ASKED], 1),
+        ([ASKED, msgspec.structs.replace(ASKED, index=1)], 0),
+        ([msgspec.structs.replace(ASKED, group="b"), msgspec.structs.replace(ASKED, place=0)], None),
+        ([msgspec.structs.replace(ASKED, since=at(1))], None),
+    ]
+)
+def test_an_approval_answers_only_the_gate_that_was_shown(gates: list[WaveGate], counts: int | None) -> None:
+    given = [Approval(gate, bool(number), "ops", at(number), "fans") for number, gate in enumerate(gates)]
+    actions = SimpleNamespace(approvals=lambda _action: ([], given))
+    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(actions=actions)))
+    gate = OpenGate((GroupName("a"), 1), GateState(0, Gate(GateKind.APPROVAL), T0), ())
+    answer = None if counts is None else Answer(bool(counts), at(counts), "ops", "fans")
+    assert answers(store)("A1", gate) == answer
+
+
+def test_an_action_waits_for_a_rule_only_while_nothing_runs() -> None:
+    window = {"zone": "UTC", "start": "14:00", "minutes": 60}
+    state = begun({"a": "n1", "b": "n2"}, policy=policy({"windows": {"open": [window]}}), mode=Mode(2))
+    assert state.rollout is not None
+    closed = Awaited(POLICY, "windows: closed until 2026-03-01T14:00:00Z")
+    assert [waits(state.rollout, at(seconds), "A1") for seconds in (0, 7199, 7200)] == [closed, closed, None]
+    submit(state, "j", at(7200))
+    assert waits(state.rollout, at(20_000), "A1") is None

@@ -4,13 +4,20 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-from shipyard_api.actions.steps.cases import FindCases, _Sent
+from shipyard_api.actions.steps.cases import FindCases, _Sent, fold, next_look, note
+from shipyard_api.actions.steps.rollout_messages import SeekCases, SoughtCases
+from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.cases.features import Features
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Rendering
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.cases import CaseClosed, CaseOpened, CasesUnknown
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesLate, NodesNotLate
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.state.groups import PhaseRecord
 from tests.unit.tables import every_row
 
@@ -59,3 +66,60 @@ def test_templates_are_a_feature_where_one_is_used(steps: Any, templates: Any) -
     features = FindCases(cast(Any, None), lambda _: design).features(inputs, nodes)
     expected = {"group": [{"g"}, {"g"}], **({"template": templates} if templates else {})}
     assert features == Features([N1, N2], expected)
+
+
+SITE = SiteInputs(3, DeploymentConfiguration(), None)
+FINDER = FindCases(cast(Any, None), cast(Any, None))
+
+
+@every_row([(FINDER, True, True), (FINDER, False, False), (None, True, False)])
+def test_cases_are_looked_for_where_something_is_due(cases: FindCases | None, due: bool, asks: bool) -> None:
+    state = RolloutState(SITE, action="A", cases_due=due)
+    for ended in (False, True):
+        assert next_look(state, cases, ended=ended) == (SeekCases("A", SITE, ended) if asks else None)
+
+
+def changed(status: NodeStatus) -> NodesChanged:
+    return NodesChanged(GroupName("g"), Phase.DEPLOY, status, (N1,))
+
+
+@every_row(
+    [
+        # what happened, whether there were cases; whether a look is due
+        ([changed(NodeStatus.FAILURE)], False, True),
+        ([changed(NodeStatus.SUCCESS)], False, False),
+        ([changed(NodeStatus.SUCCESS)], True, True),
+        ([NodesLate(GroupName("g"), Phase.DEPLOY, {N1: 100}, 101)], False, True),
+        ([NodesNotLate(GroupName("g"), Phase.DEPLOY, (N1,))], False, True),
+        ([Noted("a topic", "a text")], True, False),
+    ]
+)
+def test_failures_and_lateness_make_a_look_due_and_progress_only_beside_cases(
+    facts: list[Fact], cases: bool, due: bool
+) -> None:
+    state = RolloutState(SITE, cases=cases)
+    note(state, facts)
+    assert (state.cases_due, state.cases) == (due, cases)
+
+
+OPENED, CLOSED = CaseOpened(cast(Any, None)), CaseClosed("k", "a sentence")
+
+
+@every_row(
+    [
+        # what was found, whether all has ended, whether there were cases; whether a look is due, and there are cases
+        (None, False, False, (True, False)),
+        (SoughtCases((OPENED,)), False, False, (False, True)),
+        (SoughtCases((CLOSED, OPENED)), False, False, (False, True)),
+        (SoughtCases((CLOSED,)), False, False, (False, False)),
+        (SoughtCases((CLOSED,)), False, True, (False, True)),
+        (SoughtCases((CasesUnknown("no answer"),), answered=False), False, False, (True, False)),
+        (SoughtCases((CasesUnknown("no answer"),), answered=False), True, False, (False, False)),
+    ]
+)
+def test_a_look_without_an_answer_is_repeated_until_the_end(
+    sought: SoughtCases | None, ended: bool, cases: bool, expected: tuple[bool, bool]
+) -> None:
+    state = RolloutState(SITE, cases_due=True, cases=cases)
+    assert (fold(state, sought, ended=True) if ended else fold(state, sought)) == (sought.facts if sought else ())
+    assert (state.cases_due, state.cases) == expected

@@ -5,8 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from shipyard_api.actions.steps import late_nodes
+from shipyard_api.actions.steps.acceptance import Accepting
 from shipyard_api.actions.steps.rollout_messages import Answers, Recover, Recovered
 from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.nodes import NodesLate, NodesNotLate
 from shipyard_api.domain.groups import Phase
@@ -18,6 +20,7 @@ from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.rollout.ways import Way, Ways
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.provisioner import Capabilities, JobId, Marker
 from shipyard_api.workflow.step import Folded, Look, PeerFailure
 from tests.fakes.provisioner import FakeProvisioner
@@ -154,6 +157,15 @@ def test_a_service_is_never_late() -> None:
     assert late_nodes.over(state, late_nodes.rule(state), at(150)) == frozenset()
 
 
+def test_a_node_that_acceptance_tasks_run_on_is_not_late() -> None:
+    state = poll(sent(policy()), at(1), running("j")).state
+    (watch,) = state.watches.values()
+    task = TaskState(TaskOnNodes(TaskId("t"), {}, "A1.accept.a.0", ()), ())
+    for accepting, moves in ((None, 1), (Accepting(0, task, T0, False, ""), 0)):
+        watch.accepting = accepting
+        assert len(late_nodes.over(state, late_nodes.rule(state), at(150))) == moves
+
+
 def test_a_hold_is_placed_with_the_fact() -> None:
     state = poll(sent(policy("hold")), at(1), running("j")).state
 
@@ -243,6 +255,10 @@ def test_a_late_node_is_begun_again_once_by_the_polls_of_its_job() -> None:
     state = submit(poll(folded.state, at(170), ended("j", "n1 n2")).state, "k", at(170)).state
     state = poll(poll(state, at(171), running("k")).state, at(290), running("k")).state
     assert (cycle(state, 290), asked_again(state, 290)) == (None, {"k": frozenset()})
+
+
+def test_nothing_is_begun_again_without_a_policy() -> None:
+    assert asked_again(sent(None), 10) == {"j": frozenset()}
 
 
 def test_a_state_with_retries_is_left_alone_by_workers_that_know_none() -> None:
