@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.deploy_steps.planning import StepPlan
-from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import (
     IntermediateCommits,
@@ -33,11 +34,14 @@ from shipyard_api.domain.findings import error, warning
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.parameters import RedeployMode, TargetRevision
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
+from shipyard_api.domain.rollout.policy.reading import PolicyInputs
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.specification.given import PLACEMENT, labelled
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import Heads, RenderingFailed, RevisionTag, UnknownRevision
 from shipyard_api.ports.errors import Unavailable
-from tests.factories import node
+from shipyard_api.ports.provisioner import Wipe
+from tests.factories import group_entry, node
 from tests.unit.tables import every_row
 
 N1, N2, N3 = map(NodeName, ("n1", "n2", "n3"))
@@ -402,3 +406,108 @@ def test_servers_that_have_left_the_design_are_those_of_the_last_one_that_has_th
     given = case("remove_server", site=None, targets=(N1, N2))
     after = admission.of_last_with_targets(given, answers)
     assert after == (given.having(revision=revision) if revision else given)
+
+
+RACKS = {"budgets": [{"name": "racks", "by": "rack", "max_unavailable": 1}]}
+NIGHT = {"windows": {"open": [{"zone": "UTC", "start": "22:00", "minutes": 60}]}}
+LATE = {"late": {"on_late": "nothing"}}
+CANARY = {"waves": [{"name": "canary", "nodes": 1}]}
+ALL = {**RACKS, **NIGHT, **LATE, **CANARY}
+SECONDS = {"prepare": 300.0, "deploy": 400.0}
+
+
+@every_row(
+    [
+        # the action, the actions that the policy names; the rules that bind it, and whether it deploys or services
+        ("deploy_site", None, {"budgets", "windows", "late", "waves"}, True),
+        ("deploy_site", ["update_site"], {"late"}, True),
+        ("service_server", None, {"budgets", "windows", "waves"}, True),
+        ("redeploy_server", None, {"budgets", "windows"}, True),
+        ("remove_server", None, {"budgets", "windows"}, False),
+        ("update_software", ["update_software"], {"windows"}, False),
+    ]
+)
+def test_the_rules_of_a_policy_bind_actions_for_which_they_have_a_meaning(
+    name: str, named: Any, kept: set[str], timed: bool
+) -> None:
+    data = ALL if named is None else {**ALL, "actions": named}
+    bound = admission.binding(ACTIONS[ActionName(name)], PolicyInputs(data, seconds=SECONDS))
+    assert (set(bound.data) - {"actions"}, bound.seconds) == (kept, SECONDS if timed else {})
+
+
+@every_row(
+    [
+        # the action, the rules, its force and whether the caller may use it, the hour;
+        # the warnings, and which rules are kept, None: nothing
+        ("deploy_site", NIGHT, False, True, 12, [], ({"windows"}, False)),
+        ("redeploy_server", NIGHT, False, True, 12, ["PolicyWindowClosed"], ({"windows"}, False)),
+        ("redeploy_server", NIGHT, False, True, 22, [], ({"windows"}, False)),
+        ("redeploy_server", NIGHT, True, True, 12, ["PolicyPassed"], ({"windows"}, True)),
+        ("redeploy_server", NIGHT, True, False, 12, ["PolicyNotPassed"], ({"windows"}, False)),
+        ("deploy_site", CANARY, True, True, 12, [], ({"waves"}, False)),
+        ("deploy_site", LATE, False, False, 12, [], ({"late"}, False)),
+        ("redeploy_server", LATE, False, False, 12, [], None),
+    ]
+)
+def test_a_policy_keeps_an_action_to_its_rules_unless_it_is_passed(
+    name: str, data: Any, force: bool, may: bool, hour: int, warnings: Sequence[str], kept: Any
+) -> None:
+    now = datetime(2026, 11, 30, hour, tzinfo=UTC)
+    given = replace(case(name, replace(SITE, policy=PolicyInputs(data)), force=force), may_pass_policy=may)
+    after = admission.paced(given, desk(rules={"now": lambda: now}))
+    policy = after.site.policy
+    assert [finding.name for finding in after.warnings] == warnings
+    assert (policy and (set(policy.data), policy.passed)) == kept
+
+
+R1, R2, R3 = ({"rack": name} for name in ("r1", "r2", "r3"))
+
+
+@every_row(
+    [
+        # the racks of the targets, whether servers are erased; how many go at a time, None: as many as were asked for
+        ({N1: R1, N2: R2, N3: R1}, Wipe.ALL, 2),
+        ({N1: R1, N2: R1, N3: R2}, Wipe.ALL, 1),
+        ({N1: R1, N2: R2, N3: R3}, Wipe.ALL, None),
+        ({N1: R1, N2: R1, N3: R1}, None, None),
+    ]
+)
+def test_as_many_targets_go_at_a_time_as_the_budgets_allow(topology: Any, wipe: Wipe | None, size: int | None) -> None:
+    site = replace(SITE, policy=PolicyInputs(RACKS, topology=topology))
+    given = case(site=site, targets=(N1, N2, N3), max_parallel_nodes=3).having(wipe=wipe)
+    after = admission.batches_fit(given, desk())
+    assert [finding.name for finding in after.warnings] == (["PolicySmallerBatches"] if size else [])
+    assert after.inputs.max_parallel_nodes == (size or given.inputs.max_parallel_nodes)
+
+
+GROUPS = {
+    "groups": [
+        group_entry("a", selectors=[{"node_names": ["n1", "n2"]}]),
+        group_entry("b", selectors=[{"node_names": ["n3"]}], depends_on=["a"]),
+    ]
+}
+
+
+@every_row(
+    [
+        # the targets, the servers that are deployed, the limit of the action's drains; the nodes by group, the limit
+        ((N1,), [], None, {"a": ["n1"]}, 3600),
+        ((N3, N1), [N2], None, {"a": ["n1"], "b": ["n3"]}, 3600),
+        ((), [N3], TeardownLimits(drain=60), {"b": ["n3"]}, 60),
+        ((), [N1, N2, N3], None, {"a": ["n1", "n2"], "b": ["n3"]}, 3600),
+        ((N9,), [N1], None, UnknownNodes, 0),
+        ((), [], None, InvalidParameters, 0),
+    ]
+)
+def test_a_service_is_narrowed_to_the_groups_of_its_servers_one_at_a_time(
+    targets: Any, deployed: Any, limits: TeardownLimits | None, groups: Any, drain: int
+) -> None:
+    given = case("service_server", replace(SITE, groups=GROUPS), targets=targets).having(limits=limits)
+    after = admission.on_deployed_groups(given, desk(read=deployed))
+    if after.refusal is not None:
+        assert after.refusal.kind is groups
+        return
+    configuration = after.site.configuration
+    assert {group.name: sorted(group.selectors[0].node_names) for group in after.site.strategy.groups} == groups
+    assert configuration.prepare_nodes == PhaseLimits(configuration.drain_interval, drain)
+    assert (configuration.mode.max_parallel_groups, configuration.burn_in) == (1, None)
