@@ -1,6 +1,7 @@
 """Which machines a poll asks MAAS for, and which decisions need no answer."""
 
 from collections.abc import Collection, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -27,7 +28,7 @@ class Region:
         self.found = {f"n{at}": self.machine(f"n{at}", status) for at in range(count)}
         self.old = old
         self.named: list[list[str]] = []
-        self.shown = 0
+        self.shown = self.asked_by_status = 0
 
     @staticmethod
     def machine(name: str, status: Status, **values: Any) -> dict[str, Any]:
@@ -41,6 +42,7 @@ class Region:
                 yield one
 
     def machines_not_in(self, statuses: Iterable[str], system_ids: Collection[str]) -> Iterator[dict[str, Any]]:
+        self.asked_by_status += 1
         excluded = set() if self.old else {Status[word.upper()] for word in statuses}
         for one in self.found.values():
             if one["system_id"] in system_ids and one["status"] not in excluded:
@@ -51,9 +53,9 @@ class Region:
 class Polls:
     """Polls of one worker, whose passes start nothing."""
 
-    def __init__(self, region: Region, *, starts: int = 100) -> None:
+    def __init__(self, region: Region, *, starts: int = 100, shown: int = SHOWN) -> None:
         self.region, self.options = region, MachineOptions(starts=starts)
-        self.lister = MachineLister(cast(MaasClient, region), SHOWN)
+        self.lister = MachineLister(cast(MaasClient, region), shown)
 
     def poll(self, operation: Operation = DEPLOY, nodes: Collection[str] | None = None) -> dict[NodeName, Observation]:
         """Poll a job with these nodes (all machines that were there first) and forget what was asked before."""
@@ -158,3 +160,74 @@ def test_machines_are_read_until_a_pass_has_enough_to_start(status: Status, show
     polls = Polls(region)
     assert polls.kinds() == kinds
     assert region.shown == shown
+
+
+@every_row([(SHOWN, 0), (SHOWN + 1, 1)])
+def test_only_many_machines_are_asked_for_by_status(count: int, asked: int) -> None:
+    polls = Polls(Region(count, Status.DEPLOYING))
+    polls.poll()
+    polls.poll()
+    assert polls.region.asked_by_status == asked
+
+
+@every_row({"few shown": (4, 1), "an eighth": (40, 5), "an eighth, rounded down": (47, 5)})
+def test_however_many_have_changed_some_others_are_read_by_name(shown: int, least: int) -> None:
+    region = Region(200, Status.DEPLOYING)
+    polls = Polls(region, shown=shown)
+    polls.poll()
+    for at in range(100):
+        region.found[f"n{at}"]["status"] = int(Status.DEPLOYED)
+    polls.poll()
+    ((*named,),) = region.named
+    assert len(named) == least
+    assert {region.found[name]["status"] for name in named} == {Status.DEPLOYING}
+
+
+def test_machines_that_are_waited_for_no_longer_are_read_by_name_within_the_same_number() -> None:
+    region = Region(100, Status.DEPLOYING)
+    polls = Polls(region)
+    polls.poll()
+    done = {f"n{at}" for at in range(30)}
+    for name in done:
+        region.found[name]["status"] = int(Status.DEPLOYED)
+    polls.poll()
+    for _ in range(2):
+        polls.poll()
+        ((*named,),) = region.named
+        assert done <= set(named)
+        assert region.shown == len(named) == SHOWN
+
+
+@every_row({"in time": (listing.LAPSE - 1, SHOWN), "late": (listing.LAPSE, 200)})
+def test_a_poll_that_is_not_late_keeps_what_is_remembered(pause: float, shown: int) -> None:
+    clock = [1000.0]
+    polls = Polls(Region(200, Status.DEPLOYING))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        polls.poll()
+        for _ in range(3):
+            clock[0] += pause
+            polls.poll()
+            assert polls.region.shown == shown
+
+
+@every_row(
+    {"all can be started": ((), 100), "one of the first cannot": (("n99",), 300), "a later one cannot": (("n5",), 100)}
+)
+def test_as_many_are_read_in_random_order_as_may_start(failing: tuple[str, ...], shown: int) -> None:
+    region = Region(1000, Status.READY)
+    for name in failing:
+        region.found[name]["status"] = int(Status.NEW)
+    one_pass = ReconcilePass(
+        cast(MaasClient, region),
+        MachineOptions(),
+        "us",
+        JobId("job"),
+        Work(DEPLOY, "revision:1", tuple(map(NodeName, region.found))),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        # Rather in a known order: from n999 back to n91, so that n99 is among the first and n5 is not.
+        patch.setattr(listing, "random", SimpleNamespace(shuffle=list.reverse))
+        found = MachineLister(cast(MaasClient, region), SHOWN).first(one_pass)
+    assert region.named[0] == sorted(region.found)[-100:]
+    assert (region.shown, len(found.machines), len(found.unread)) == (shown, shown, 1000 - shown)
