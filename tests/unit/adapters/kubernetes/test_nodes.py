@@ -12,7 +12,7 @@ from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.pods import Pod, PodUid
-from shipyard_api.ports.cluster import ClusterNode, Eviction, EvictionOutcome, NodeDeletion
+from shipyard_api.ports.cluster import ClusterNode, Eviction, EvictionOutcome, KubeletStopper, NodeDeletion
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 
@@ -129,6 +129,7 @@ BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 WANTS = "The disruption budget web needs 2 healthy pods and has 2 currently"
 EVICTIONS: dict[str, tuple[Answer, Eviction | None]] = {
     "accepted": (Answer(201, {"kind": "Status", "status": "Success"}), Eviction(EvictionOutcome.ACCEPTED)),
+    "accepted with another status": (Answer(200), Eviction(EvictionOutcome.ACCEPTED)),
     "gone": (status(404, "NotFound", name="p0", kind="pods"), Eviction(EvictionOutcome.GONE)),
     "another pod": (
         status(409, "Conflict", "the UID in the precondition (a) does not match the UID in record (b)"),
@@ -247,3 +248,89 @@ def test_budgets_are_read_in_the_newest_known_version(peer: Peer, nodes: Kuberne
         nodes.look(N1)
     peer.on(path, listed("PodDisruptionBudgetList"))
     assert nodes.look(N1).server_time.tzinfo is not None
+
+
+def absent(name: str, kind: str = "nodes") -> Answer:
+    return status(404, "NotFound", name=name, kind=kind)
+
+
+def of_name(**metadata: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": "ns", "uid": "u1", "resourceVersion": "7", **metadata}}
+
+
+def test_a_node_is_found_by_its_name_else_by_the_label_of_its_host(peer: Peer, nodes: KubernetesNodes) -> None:
+    peer.on(f"GET {NODE}", absent("n1"))
+    peer.on("GET /api/v1/nodes", listed("NodeList"))
+    assert (nodes.node(N1), nodes.look(N1)) == (None, None)
+    peer.on("GET /api/v1/nodes/n1.lab", Answer(200, of_name(name="n1.lab")))
+    leases = "GET /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    peer.on(f"{leases}/n1.lab", absent("n1.lab", "leases"))
+    found = ClusterNode(NodeName("n1.lab"), "u1", "7", cordoned=False, labels={})
+    for entry, expected in ((of_name(name="n1.lab"), found), (of_name(), None), (of_name(name=""), None), ({}, None)):
+        peer.on("GET /api/v1/nodes", listed("NodeList", entry))
+        if expected:
+            assert nodes.node(NodeName("N1")) == expected
+        else:
+            with pytest.raises(Unavailable, match="a node without name"):
+                nodes.node(N1)
+    peer.requests.clear()
+    assert [nodes.node(NodeName(name)) for name in ("", "..", "-n1", "n1-", "a" * 254)] == [None] * 5
+    assert peer.requests == []
+
+
+def test_a_label_goes_with_the_change_of_scheduling(peer: Peer, nodes: KubernetesNodes) -> None:
+    peer.on(f"PATCH {NODE}", Answer(200, {"kind": "Node"}))
+    nodes.cordon(READ, label="ours")
+    nodes.uncordon(READ, label="ours")
+    assert [one.json for one in peer.asked(f"PATCH {NODE}")] == [
+        {"metadata": {"uid": "u1", "labels": {"ours": "cordoned"}}, "spec": {"unschedulable": True}},
+        {"metadata": {"uid": "u1", "labels": {"ours": None}}, "spec": {"unschedulable": None}},
+    ]
+
+
+def test_what_stops_kubelets_is_found_with_its_pod_on_the_node(peer: Peer, nodes: KubernetesNodes) -> None:
+    waits = {"spec": {"template": {"spec": {"nodeSelector": {"promenade-decomission": "enabled"}}}}}
+    owner = {"kind": "DaemonSet", "name": "stop", "controller": True}
+    pod = {"metadata": {**of_name(name="p")["metadata"], "ownerReferences": [owner]}, "status": {"phase": "Running"}}
+    peer.on("GET /apis/apps/v1/daemonsets", listed("DaemonSetList", of_name(name="a"), of_name(name="stop") | waits))
+    peer.on("GET /api/v1/pods", listed("PodList", pod))
+    peer.on("GET /api/v1/nodes", listed("NodeList"))
+    for answer, phase in ((Answer(200, of_name(name="n1")), "Running"), (absent("n1"), "")):
+        peer.on(f"GET {NODE}", answer)
+        assert nodes.kubelet_stopper(N1) == KubeletStopper("ns", "stop", phase)
+    assert [dict(one.query)["fieldSelector"] for one in peer.asked("GET /api/v1/pods")] == ["spec.nodeName=n1"]
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_missing_right_is_an_error_though_another_pod_has_an_answer(
+    peer: Peer, nodes: KubernetesNodes, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setattr(evictions, "AT_ONCE", 1)
+    peer.on(EVICTION.format("p0"), absent("p0", "pods"))
+    peer.on(EVICTION.format("p1"), status(code, "Forbidden", "no"))
+    with pytest.raises(Refused, match=str(code)):
+        nodes.evict(PODS[:2], grace=5)
+
+
+def test_a_deletion_without_an_answer_is_the_error_after_the_others(peer: Peer, nodes: KubernetesNodes) -> None:
+    path = "DELETE /api/v1/namespaces/ns/pods/{}"
+    peer.on(path.format("p1"), Answer(200, {"kind": "Pod"}))
+    with pytest.raises(Unavailable):
+        nodes.delete_pods(PODS[:2], grace=0)
+    assert peer.asked(path.format("p1"))
+
+
+VERSIONS = [("policy", "v1", "policy/v1"), ("policy", "v1beta1", "policy/v1beta1"), ("policy", "v3", "policy/v1")]
+
+
+def test_evictions_have_the_version_that_the_api_server_offers(peer: Peer, nodes: KubernetesNodes) -> None:
+    pods = {"name": "pods", "group": "policy", "version": "v1beta1"}
+    peer.on(EVICTION.format("p0"), Answer(201))
+    for group, version, _ in VERSIONS:
+        offered = {"name": "pods/eviction", "group": group, "version": version}
+        peer.on("GET /api/v1", Answer(200, {"kind": "APIResourceList", "resources": [7, pods, offered]}))
+        nodes.evict(PODS[:1], grace=5)
+    assert [one.json["apiVersion"] for one in peer.asked(EVICTION.format("p0"))] == [sent for *_, sent in VERSIONS]
+    peer.on("GET /api/v1", Answer(200, {"kind": "APIResourceList", "resources": [pods]}))
+    with pytest.raises(Unavailable, match="it has no evictions of pods"):
+        nodes.evict(PODS[:1], grace=5)
