@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -154,3 +155,11 @@ def test_a_token_that_many_threads_see_turned_down_is_replaced_once(tokens: Toke
         answers = [one.result() for one in [pool.submit(turned_down) for _ in range(CROWD)]]
     assert answers == ["t2"] * CROWD
     assert source.asked == 2
+
+
+def test_an_address_is_that_of_the_catalog_of_the_current_token(tokens: Tokens, source: Source) -> None:
+    grant = SimpleNamespace(lifetime=HOUR, endpoint=lambda *asked, **further: (asked, further))
+    source.grant = lambda: grant  # type: ignore[assignment, method-assign, return-value]
+    asked = {"interface": "internal", "region": "r1"}
+    found: Any = tokens.endpoint("baremetal", **asked)
+    assert found == (("baremetal",), asked)
