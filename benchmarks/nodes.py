@@ -27,8 +27,7 @@ from shipyard_simulators.embedded_postgres import server
 ROUNDS = 7
 LATEST = "01M7XV7VKPMDHXJVA7WM000100"
 V1 = "/api/v1.0"
-# Multiples of the reference, which is mostly round trips. A machine whose round trips are quick shows the most: on the
-# quickest one so far, three commits of three days took as many multiples.
+# Multiples of the reference, which is mostly round trips: they are highest on a machine whose round trips are quick.
 BOUNDS = {
     f"{V1}/nodes": 6.0,
     f"{V1}/nodes?limit=1000": 27.0,
