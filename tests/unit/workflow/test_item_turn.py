@@ -108,6 +108,10 @@ def turns(rows: Rows, kind: ItemKind[Any, Any, Any, Any] | None) -> ItemTurns:
     return ItemTurns(cast(Any, None), lambda *_: steps, cast(Any, rows), FakeClock(AT), 10.0, "w1")
 
 
+def store(rows: Rows) -> Any:
+    return SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
+
+
 ACT, LOOK = Act("e", AT), Look("q")
 CLAIMED = ("claim", ActionId("a"), {STEP: 1}, "holder", "w1")
 LOADED = ("loaded 1",)
@@ -161,8 +165,7 @@ def test_an_item_that_fans_out_and_a_step_without_items_are_faults(kind: Any, wh
 @every_row([(BROKEN_TURNS - 1, False), (BROKEN_TURNS, True)])
 def test_an_item_fails_after_some_broken_turns_in_a_row(in_a_row: int, failed: bool) -> None:
     rows = Rows(broken=in_a_row)
-    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
-    replace(turns(rows, Sample()), store=store)._broke(CLAIM, KeyError("x"))
+    replace(turns(rows, Sample()), store=store(rows))._broke(CLAIM, KeyError("x"))
     end = ("end", ItemState.FAILED, "internal error: KeyError; the worker's log has the rest", ())
     assert rows.calls == [("broke", {"at": 1}, timedelta(seconds=10)), *([end] if failed else [])]
 
@@ -216,17 +219,15 @@ class Turns(ItemTurns, frozen=True):
 )
 def test_a_run_ends_with_its_items_and_goes_on_later_where_its_time_is_up(seconds: list[float], end: object) -> None:
     rows = Runs()
-    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
-    given: Any = (store, lambda *_: {}, rows, FakeClock(AT), 10.0, "w1")
+    given: Any = (store(rows), lambda *_: {}, rows, FakeClock(AT), 10.0, "w1")
     Turns(*given, seconds=[*seconds]).run(ActionId("a"), "holder")
     assert rows.calls == [("start_run", {}, "holder"), end]
 
 
 def test_a_claim_that_breaks_is_a_fault_of_the_run_and_of_no_item() -> None:
     rows = Runs()
-    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
     with pytest.raises(KeyError, match="the claim broke"):
-        replace(turns(rows, Sample()), store=store).turn(ActionId("a"), "holder")
+        replace(turns(rows, Sample()), store=store(rows)).turn(ActionId("a"), "holder")
     assert rows.calls == [CLAIMED]
 
 
@@ -259,12 +260,11 @@ class Ran:
 )
 def test_a_run_goes_on_after_a_turn_unless_its_peer_takes_no_more(end: Any, goes_on: bool, calls: list[Any]) -> None:
     rows, ran = Runs(claims=[replace(CLAIM, context_marker="m-1")]), Ran(end)
-    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
     seen = list[Activity]()
     remove = observe_with(lambda activity: nullcontext(seen.append(activity)))
     try:
         with request_context.restored():
-            ours = replace(turns(rows, Sample(ACT)), store=store, attempts=cast(Any, ran))
+            ours = replace(turns(rows, Sample(ACT)), store=store(rows), attempts=cast(Any, ran))
             assert ours.turn(ActionId("a"), "holder") is goes_on
     finally:
         remove()
@@ -283,16 +283,14 @@ def test_a_run_goes_on_after_a_turn_unless_its_peer_takes_no_more(end: Any, goes
 @every_row([([], False), ([CLAIM], True)])
 def test_a_turn_needs_a_due_item(claims: list[ItemClaim | Exception], goes_on: bool) -> None:
     rows = Runs(claims=[*claims])
-    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
-    ours = replace(turns(rows, Sample(Done("well"))), store=store)
+    ours = replace(turns(rows, Sample(Done("well"))), store=store(rows))
     with request_context.restored():
         assert ours.turn(ActionId("a"), "holder") is goes_on
 
 
 def test_items_that_lost_their_database_must_be_delivered_again() -> None:
     rows = Runs(claims=[CLAIM])
-    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
-    ours = replace(turns(rows, Sample(ACT)), store=store, attempts=cast(Any, Ran(StoreUnavailable("gone"))))
+    ours = replace(turns(rows, Sample(ACT)), store=store(rows), attempts=cast(Any, Ran(StoreUnavailable("gone"))))
     with pytest.raises(StoreUnavailable):
         ours.run(ActionId("a"), "holder")
     assert rows.calls == [("start_run", {STEP: 1}, "holder"), CLAIMED]
@@ -301,6 +299,5 @@ def test_items_that_lost_their_database_must_be_delivered_again() -> None:
 
 def test_only_steps_with_items_have_a_version_to_claim_by() -> None:
     rows = Runs(claims=[])
-    store: Any = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(items=rows)))
-    replace(turns(rows, None), store=store).run(ActionId("a"), "holder")
+    replace(turns(rows, None), store=store(rows)).run(ActionId("a"), "holder")
     assert rows.calls == [("start_run", {}, "holder"), ("end_run", timedelta(seconds=5))]

@@ -152,7 +152,7 @@ def test_an_empty_payload_is_no_secret(data: Any) -> None:
         "unknown": ("plain", None, True),
     },
 )
-def test_a_rendered_document_is_secret_if_it_holds_one_or_nobody_knows(
+def test_a_rendered_document_is_secret_if_it_holds_one_or_may_hold_one(
     name: str, secrets: frozenset[Any] | None, secret: bool
 ) -> None:
     [document] = [one for one in DOCUMENTS if one.name == name]
@@ -177,8 +177,8 @@ def test_a_validation_policy_is_hidden_among_others() -> None:
 
 
 @every_row(["2026-03-02T09:00:00", "2026-03-02T09:00:00+00:00", "2026-03-02T11:00:00+02:00"])
-def test_a_revision_was_made_at_a_time_of_utc(told: str) -> None:
-    assert translate.created_at({"createdAt": told}).isoformat() == "2026-03-02T09:00:00+00:00"
+def test_a_revision_was_made_at_a_time_of_utc(written: str) -> None:
+    assert translate.created_at({"createdAt": written}).isoformat() == "2026-03-02T09:00:00+00:00"
 
 
 def test_a_document_is_read_as_it_was_sent_whatever_deckhand_fills_in() -> None:

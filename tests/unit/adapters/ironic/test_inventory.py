@@ -108,12 +108,13 @@ def test_the_list_is_read_unless_one_node_is_asked_for(had: list[int], asked: li
 def test_a_node_that_shows_nothing_says_why(others: list[int]) -> None:
     ironic = Inspected(1, 2, 0)
     ironic.listed[1]["inspection_finished_at"] = ""
-    for number, why in enumerate(
-        ("keeps no inventory of it", "", "has not inspected it yet", "has no node of this name")
+    for number, why in (
+        (0, "keeps no inventory of it"),
+        (2, "has not inspected it yet"),
+        (3, "has no node of this name"),
     ):
-        if why:
-            found = reader(ironic)(names(number, *others), CPU)
-            assert found[names(number)[0]] == NotSeen(f"Ironic {why}")
+        found = reader(ironic)(names(number, *others), CPU)
+        assert found[names(number)[0]] == NotSeen(f"Ironic {why}")
 
 
 @every_row([(None, 0), ({}, 0), ({"memory_mb": "2"}, 2 * 1024**2), ({"memory_mb": 3}, 3 * 1024**2)])
