@@ -201,7 +201,7 @@ FORBIDDEN = Answer(400, {"__all__": ["not available because of the current state
 MOVED = Answer(200, machine("n1", Status.COMMISSIONING))
 TURNED_DOWN: dict[str, tuple[Answer, Answer | None, tuple[JobState, bool], str]] = {
     "somebody was quicker": (FORBIDDEN, MOVED, RUNNING, ""),
-    "somebody moved it to where it needs something else": (
+    "it was moved to where it needs something else": (
         *(FORBIDDEN, Answer(200, machine("n1", Status.FAILED_DEPLOYMENT)), RUNNING, ""),
     ),
     "refused, and it still stands there": (Answer(400, {"x": ["'foo' is bad"]}), None, ENDED, "x: 'foo' is bad"),
@@ -256,7 +256,7 @@ def test_the_last_warning_explains_so_many_failed_machines(maas: Maas) -> None:
     assert len(maas.peer.asked("GET /events/")) == 2 * MOST_EVENTS
 
 
-# Operations whose end nobody saw
+# Operations whose end was not seen
 
 CYCLE = Operation.POWER_CYCLE_NODES
 RUN_SCRIPTS = DeployStep(Interface.MANAGEMENT, "run_commissioning_scripts", {}, 200)
@@ -265,7 +265,7 @@ OURS = {"owner": "shipyard"}
 UNSEEN: dict[str, tuple[Operation, Machine, str, str, list[str]]] = {
     "it failed": (PREPARE, machine("n1", Status.NEW), "Commissioning", "it is New", [CLAIM]),
     "it never arrived": (PREPARE, machine("n1", Status.NEW), "Testing", "", ["n1 commission", CLAIM]),
-    "nobody knows": (PREPARE, machine("n1", Status.NEW), "", "answered 500", []),
+    "the events cannot be read": (PREPARE, machine("n1", Status.NEW), "", "answered 500", []),
     "it ended where it began": (
         *(DESTROY, machine("n1", Status.DEPLOYED, **OURS), "Releasing"),
         *("it was erased and released by this job and is Deployed again", [CLAIM]),
@@ -276,9 +276,9 @@ UNSEEN: dict[str, tuple[Operation, Machine, str, str, list[str]]] = {
 }
 
 
-@table(("operation", "found", "event", "told", "changes"), UNSEEN)
+@table(("operation", "found", "event", "reason", "changes"), UNSEEN)
 def test_an_operation_that_was_begun_is_sent_again_only_if_its_events_show_that_it_never_arrived(
-    maas: Maas, operation: Operation, found: Machine, event: str, told: str, changes: list[str]
+    maas: Maas, operation: Operation, found: Machine, event: str, reason: str, changes: list[str]
 ) -> None:
     mine = replace(work(operation, "n1"), steps={NodeName("n1"): [RUN_SCRIPTS]} if operation is DEPLOY else {})
     maas.tags({TAG: job_tags.record_text(mine, NOW, newest=7)})
@@ -287,8 +287,8 @@ def test_an_operation_that_was_begun_is_sent_again_only_if_its_events_show_that_
     maas.peer.on("GET /events/", Answer(200, {"events": [{"id": 8, "type": event}]}) if event else Answer(500))
     report = provisioner(maas).report(JOB, mine)
     assert maas.changes == changes
-    assert told in report.reasons.get(NodeName("n1"), report.message)
-    assert (report.state is JobState.ENDED) is told.startswith("it ")
+    assert reason in report.reasons.get(NodeName("n1"), report.message)
+    assert (report.state is JobState.ENDED) is reason.startswith("it ")
     asked = dict(maas.peer.asked("GET /events/")[0].query)
     assert (asked["hostname"], asked["after"]) == ("n1", "7")
 
@@ -308,7 +308,7 @@ def test_the_jobs_of_an_action_share_what_they_began_and_end_a_power_cycle_thoug
 
 
 CLAIMED: dict[str, tuple[Operation, Machine, list[str]]] = {
-    "somebody else commissions it": (PREPARE, machine("n1", Status.COMMISSIONING, owner="alice"), []),
+    "another user commissions it": (PREPARE, machine("n1", Status.COMMISSIONING, owner="alice"), []),
     "locked": (PREPARE, machine("n1", Status.READY, locked=True), []),
     "its scripts run": (DEPLOY, machine("n1", Status.COMMISSIONING, **OURS), []),
     "it deploys": (DEPLOY, machine("n1", Status.DEPLOYING, **OURS), [CLAIM]),

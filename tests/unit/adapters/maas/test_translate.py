@@ -273,7 +273,7 @@ SITES: list[tuple[str, dict[str, Any], str]] = [
     ("images are not told", {"images": None, "distro_series": "jammy"}, ""),
     ("a rack that says nothing", {"racks": [{}]}, ""),
     ("a rack that works a little", {"racks": [{"service_set": [{"name": "rackd", "status": "degraded"}]}]}, ""),
-    ("a rack of which nobody knows", {"racks": [{"service_set": [{"name": "rackd", "status": "unknown"}]}]}, ""),
+    ("a rack of unknown status", {"racks": [{"service_set": [{"name": "rackd", "status": "unknown"}]}]}, ""),
     ("one rack of two", {"racks": [DEAD, RACK]}, ""),
     ("no administrator", {"user": {"username": "bob"}}, "bob is no administrator"),
     ("no images", {"images": []}, "no boot images"),
