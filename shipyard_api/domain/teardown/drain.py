@@ -47,7 +47,7 @@ class Drained(Struct, frozen=True):
 
 
 class Draining(Struct, frozen=True):
-    """Evict and delete these pods, each in order, and list again. All other pods that are left are on their way."""
+    """Evict and delete these pods, each in order, and list again. The others leave already, or wait for these."""
 
     evict: tuple[PlannedPod, ...] = ()
     delete: tuple[PlannedPod, ...] = ()

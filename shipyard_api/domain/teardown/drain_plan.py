@@ -49,13 +49,17 @@ _LOSSES = {
 
 
 class PlannedPod(Struct, frozen=True):
-    """A pod with its class. ``budgets``: pods that block the drain. ``why``: one sentence for people."""
+    """A pod with its class. ``budgets``: those that block the drain. ``why``: one sentence for people.
+
+    ``counted_by``: the budget whose count of healthy pods decides about it, empty if none does.
+    """
 
     pod: Pod
     pod_class: PodClass
     losses: tuple[Loss, ...] = ()
     budgets: tuple[str, ...] = ()
     why: str = ""
+    counted_by: str = ""
 
     def __str__(self) -> str:
         sentences = "; ".join(filter(None, (self.why, *(_LOSSES[loss] for loss in self.losses))))
@@ -94,11 +98,13 @@ class DrainPlan(Struct, frozen=True):
 
     @property
     def to_evict(self) -> tuple[PlannedPod, ...]:
-        """The pods to evict, first those that nothing is lost with; blocked ones are tried last.
+        """The pods to evict now, first those that nothing is lost with; blocked ones are tried last.
 
-        Trying a blocked one changes nothing, and the API server's answer is more recent than any list.
+        Trying a blocked one changes nothing, and the API server's answer is more recent than any list. Healthy pods
+        wait until those of their budget that are not ready have gone: without a healthy pod, none of those may go.
         """
-        return self.of(_IN_ORDER)
+        first = {one.counted_by for one in self.of({PodClass.EVICTABLE}) if not one.pod.ready} - {""}
+        return tuple(one for one in self.of(_IN_ORDER) if not (one.pod.ready and one.counted_by in first))
 
 
 def plan_drain(
@@ -111,8 +117,7 @@ def plan_drain(
 ) -> DrainPlan:
     """Return the plan for the pods on a node. ``budgets`` and ``daemon_sets`` are those of the cluster.
 
-    A budget lets as many healthy pods go as it allows now. Pods that lose nothing come first, and among them those that
-    are not ready: once no healthy pod is left, a budget that wants none blocks them too.
+    A budget lets as many healthy pods go as it allows now, those first that lose nothing.
     """
     by_namespace: defaultdict[str, list[Budget]] = defaultdict(list)
     for budget in budgets:
@@ -120,7 +125,7 @@ def plan_drain(
     daemons = {(daemon_set.namespace, daemon_set.name) for daemon_set in daemon_sets}
     used: Counter[str] = Counter()
     planned = []
-    for pod in sorted(pods, key=lambda pod: (len(_losses(pod, daemons)), pod.ready, pod.namespace, pod.name)):
+    for pod in sorted(pods, key=lambda pod: (len(_losses(pod, daemons)), pod.namespace, pod.name)):
         fixed = _class_without_eviction(pod, daemons, now, kubelet)
         if fixed is not None:
             planned.append(PlannedPod(pod, fixed, why=_keeps_leaving(pod) if fixed is PodClass.LEAVING else ""))
@@ -163,15 +168,16 @@ def _judge(pod: Pod, budgets: list[Budget], used: Counter[str], losses: tuple[Lo
     budget = budgets[0]
     if budget.lets_go(pod):
         return PlannedPod(pod, PodClass.EVICTABLE, losses)
-    if budget.current_status and used[str(budget)] < budget.allowed:
-        # One that is not ready takes nothing away for long: the disruption controller counts healthy pods only.
-        used[str(budget)] += pod.ready
-        return PlannedPod(pod, PodClass.EVICTABLE, losses)
+    name = str(budget)
+    # One that is not ready goes first and takes nothing away for long: the disruption controller counts healthy pods.
+    if budget.current_status and pod.ready * used[name] < budget.allowed:
+        used[name] += pod.ready
+        return PlannedPod(pod, PodClass.EVICTABLE, losses, counted_by=name)
     numbers = f"healthy pods: {budget.current}, needed: {budget.desired}, expected: {budget.expected}"
     if budget.never_allows and not budget.allowed:
         why = f"budget {budget} allows no disruption at all ({numbers}): this will not end by itself"
         return PlannedPod(pod, PodClass.BLOCKED_FOREVER, losses, names, why)
-    return PlannedPod(pod, PodClass.BLOCKED_NOW, losses, names, f"budget {budget} {_why_now(budget)} ({numbers})")
+    return PlannedPod(pod, PodClass.BLOCKED_NOW, losses, names, f"budget {budget} {_why_now(budget)} ({numbers})", name)
 
 
 def _why_now(budget: Budget) -> str:

@@ -111,14 +111,6 @@ def test_a_budget_lets_as_many_go_as_it_allows_and_those_first_that_lose_nothing
     }
 
 
-def test_a_pod_that_is_not_ready_goes_first_and_takes_nothing_from_a_budget_that_wants_none() -> None:
-    pods = [pod("a"), pod("b"), pod("c", ready=False)]
-    found = plan(*pods, budgets=(budget(allowed=2, desired=0, current=2, expected=3),))
-    assert [(one.pod.name, one.pod_class) for one in found.pods] == [
-        (name, PodClass.EVICTABLE) for name in ("c", "a", "b")
-    ]
-
-
 def test_a_blocked_pod_names_its_budgets_its_numbers_and_whether_waiting_helps() -> None:
     now, forever, two = (
         plan(pod(), budgets=budgets).pods[0]
@@ -167,6 +159,23 @@ def test_evictions_begin_with_pods_that_nothing_is_lost_with_and_try_blocked_one
 
     assert [one.pod.name for one in found.to_evict] == ["done", "plain", "data", "bare", "blocked"]
     assert {one.pod.name for one in found.left} == {one.name for one in pods} - {"mirror"}
+
+
+@every_row(
+    {
+        "the budget wants none": ({"desired": 0, "current": 2, "allowed": 2}, ["free", "odd"]),
+        "and lets one go now": ({"desired": 0, "current": 2, "allowed": 1}, ["free", "odd"]),
+        "the budget is met": ({"desired": 1, "current": 2, "allowed": 1}, ["a", "free", "odd", "b"]),
+        "the budget lets none go": ({"desired": 0, "current": 2, "allowed": 0}, ["free", "a", "b", "odd"]),
+    },
+)
+def test_healthy_pods_wait_for_those_of_their_budget_that_are_not_ready(now: dict[str, int], names: list[str]) -> None:
+    odd = pod("odd", ready=False, local_data=True)  # healthy pods that lose nothing would go before it
+    found = plan(pod("a"), pod("b"), odd, pod("free", labels={}), budgets=(budget(expected=3, **now),))
+    assert [one.pod.name for one in found.to_evict] == names
+    evictable = {one.pod.name for one in found.of({PodClass.EVICTABLE})}
+    assert ("odd" in evictable) is bool(now["allowed"])
+    assert len(evictable & {"a", "b"}) == now["allowed"]
 
 
 def test_a_planned_pod_is_shown_as_json_and_as_a_sentence() -> None:
