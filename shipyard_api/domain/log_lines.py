@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened, CasesUnknown
-from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import Fact, JournalFact, UnknownFact
+from shipyard_api.domain.facts.fact import Fact, JournalEntry, JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind

@@ -14,8 +14,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.cases import CaseClosed, CaseOpened, CasesUnknown
-from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import Fact, JournalFact
+from shipyard_api.domain.facts.fact import Fact, JournalEntry, JournalFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind

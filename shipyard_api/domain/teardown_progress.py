@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.order import Operation, Outcome

@@ -33,7 +33,7 @@ from shipyard_api.observing import request_context
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.programs import launch
 from shipyard_api.storage.addresses import conninfo, parameters
-from shipyard_api.storage.attention import ATTENTION
+from shipyard_api.storage.wakeups import ATTENTION
 from shipyard_api.wiring import bootstrap, monitoring, webhooks
 from shipyard_api.wiring.settings import Settings, SettingsError
 from shipyard_api.wiring.site_files import load_sites

@@ -11,7 +11,7 @@ from typing import Any
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.codec import decode
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, DescribedAction, StepRecord
 from shipyard_api.storage.prepared import Prepared

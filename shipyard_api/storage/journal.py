@@ -11,8 +11,7 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.cases.case import Earlier
 from shipyard_api.domain.facts.cases import CaseOpened
 from shipyard_api.domain.facts.codec import decode, encode
-from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.fact import Fact, JournalEntry
 from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed, StepStarted

@@ -16,7 +16,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, ActionName, Control, RunState, StepState
 from shipyard_api.domain.error_kinds import Conflict, NotFound
 from shipyard_api.domain.errors import InvalidDesign, WorkUnderWay, WrongState
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules

@@ -18,7 +18,7 @@ from shipyard_api.domain.documents import (
     Revision,
     RevisionTag,
 )
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable

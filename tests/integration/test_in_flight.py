@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from shipyard_api.actions.site_steps import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.submissions import AFTER_REFUSAL
 from shipyard_api.domain.actions import ActionName, Control
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.notes import notes
 from shipyard_api.ports.errors import Refused

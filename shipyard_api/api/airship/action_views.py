@@ -14,8 +14,7 @@ from shipyard_api.api.entities.types import zulu
 from shipyard_api.domain import waiting as waits
 from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
 from shipyard_api.domain.facts.cases import open_cases, why_unknown
-from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import JournalFact
+from shipyard_api.domain.facts.fact import JournalEntry, JournalFact
 from shipyard_api.domain.notes import Note
 from shipyard_api.domain.remedies import retry
 from shipyard_api.domain.teardown_progress import teardowns

@@ -16,7 +16,7 @@ from shipyard_api.api.http.reading import integer
 from shipyard_api.api.http.threads import in_thread, threaded
 from shipyard_api.domain.error_kinds import NotFound
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.log_lines import log_line
 from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.describe import DescribeAction

@@ -1,9 +1,11 @@
-"""The shape of a fact, and the value for a journal line that this release cannot read."""
+"""The shape of a fact, its entry in the journal, and the value for a line that this release cannot read."""
 
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
+from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.stored import Number as Number
 
@@ -45,3 +47,22 @@ class UnknownFact(Struct, frozen=True):
 
 JournalFact = Fact | UnknownFact
 """What a journal line holds."""
+
+
+class JournalEntry(Struct, frozen=True):
+    """One fact about an action: which step recorded it, in which turn, when, and on which worker.
+
+    ``id`` grows in the order in which entries are written; those of other actions may be committed out of order.
+    """
+
+    id: int
+    epoch: int
+    step: StepId | None
+    at: datetime
+    worker: str
+    fact: JournalFact
+
+    @property
+    def kind(self) -> str:
+        """The kind of the fact."""
+        return self.fact.kind

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.fact import Fact, JournalEntry
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.plans.plan import PlanId

@@ -6,7 +6,7 @@ from enum import Enum
 from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 
 
 class StepRun(Struct, frozen=True):

@@ -11,7 +11,7 @@ from shipyard_api.domain import teardown_progress
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, RunState, StepId
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.facts.cases import KINDS as CASES
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.notes import kinds

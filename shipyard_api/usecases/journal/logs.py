@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, StepId
 from shipyard_api.domain.errors import ActionNotFound, AttemptNotFound, StepsNotFound
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.storage.unit_of_work import Store

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.errors import NoteNotFound, NoteWithoutDetails
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.notes import MOST, SUMMARY, Link, Linked, Note, creation, entry_of, kinds, notes
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.state.actions import ActionRecord

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound, ValidationNotFound
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.notes import entry_of, note_id

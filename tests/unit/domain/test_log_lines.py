@@ -5,7 +5,7 @@ from typing import Any
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.codec import decode
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.log_lines import log_line
 from tests.stored_facts import RACK, SAMPLES
 from tests.unit.tables import every_row

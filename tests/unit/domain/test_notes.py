@@ -11,7 +11,7 @@ from shipyard_api.domain import notes as module
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.codec import KINDS, decode
-from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.notes import Link, Linked, Note, creation, entry_of, kinds, note_id, notes
 from tests.stored_facts import RACK, SAMPLES
 from tests.unit.tables import every_row

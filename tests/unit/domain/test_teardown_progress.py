@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import JournalFact
+from shipyard_api.domain.facts.fact import JournalEntry, JournalFact
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.order import Operation, Outcome

@@ -4,8 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.actions import Noted
-from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.fact import Fact, JournalEntry
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesFailed
 from shipyard_api.domain.groups import GroupStatus
