@@ -11,10 +11,9 @@ from shipyard_api.http.client import (
     checked_base,
     clock_ahead,
     refusal,
-    refuses_us,
-    retry_after,
     segment,
 )
+from shipyard_api.http.failures import refuses_us, retry_after
 
 __all__ = [
     "MAX_BODY",

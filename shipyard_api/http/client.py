@@ -5,6 +5,7 @@ effect. An answer is read whole, up to a limit, before it is returned, so a trun
 """
 
 import json
+import math
 import re
 import threading
 import time
@@ -17,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from msgspec import Struct, ValidationError
 
-from shipyard_api.http.failures import describe_failure
+from shipyard_api.http.failures import describe_failure, refuses_us, retry_after
 from shipyard_api.http.restarts import EXPLANATION, PeerRestarts
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.observing.telemetry import NO_ANSWER, Kind, observed, of_status
@@ -35,8 +36,6 @@ MAX_BODY = 64 * 1024 * 1024
 
 _READS = frozenset({"GET", "HEAD"})
 _NO_ANSWER = frozenset({502, 503, 504})
-_OF_EVERY_REQUEST = frozenset({401, 403, 404, 405, 406, 407})
-_LONGEST_PAUSE = 86_400.0  # seconds of Retry-After
 _IN_TARGETS = "%/?:@!$&'()*+,;="  # beside letters, digits and what is never quoted
 _HOST = re.compile(r"[\w.~:%-]+")
 
@@ -121,7 +120,8 @@ class RequestOptions(TypedDict, total=False):
     proves (``restarts``), by default its method. ``public``: it is answered to every caller, so its answer proves
     no rights. ``is_wanted``: asked every ``every`` seconds (4) of a wait for the answer; False ends it with
     Unavailable. ``parse``: reads a successful answer while it arrives, for one that is too large for a body; a
-    ValueError becomes Unavailable.
+    ValueError becomes Unavailable. ``latest``: nothing is sent after this moment of the monotonic clock, which getting
+    credentials may reach; that raises Unavailable.
     """
 
     params: Params
@@ -135,6 +135,7 @@ class RequestOptions(TypedDict, total=False):
     is_wanted: Callable[[], bool]
     every: float
     parse: Callable[[Iterator[bytes]], Any]
+    latest: float
 
 
 class HttpClient:
@@ -142,10 +143,11 @@ class HttpClient:
 
     ``connect_timeout``, ``read_timeout``: seconds for the connection, and between two pieces of an answer; the answer
     as a whole must arrive within ``total_timeout``. ``credentials`` is called before every attempt for the
-    authentication headers; their values never appear in an error. Environment proxies and .netrc are ignored and
-    redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
-    ``retried``: the statuses after which a read is retried. ``scrubber`` learns the tokens that are sent; give it other
-    secrets beforehand. ``tls``: trust and client certificate instead of ``verify``; certificates must be for
+    authentication headers; their values never appear in an error. An answer of 401 means that they are no longer valid:
+    then ``renew`` is called and the request, which had no effect, sent once more. Environment proxies and .netrc are
+    ignored and redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further
+    one. ``retried``: the statuses after which a read is retried. ``scrubber`` learns the tokens that are sent; give it
+    other secrets beforehand. ``tls``: trust and client certificate instead of ``verify``; certificates must be for
     ``server_name``, or the address without one. ``restarts``: shared by clients of the same peer that have the same
     credentials.
     """
@@ -157,6 +159,7 @@ class HttpClient:
         system: str,
         headers: Headers | None = None,
         credentials: Callable[[], Headers] | None = None,
+        renew: Callable[[], None] | None = None,
         scrubber: Scrubber | None = None,
         connect_timeout: float = 5.0,
         read_timeout: float = 30.0,
@@ -174,7 +177,7 @@ class HttpClient:
         self.system = system
         self.scrubber = scrubber or Scrubber()
         self._headers = _checked_headers({"accept-encoding": "identity"} | dict(headers or {}))
-        self._credentials = credentials
+        self._credentials, self._renew = credentials, renew
         self._timeout = (connect_timeout, read_timeout)
         self._total_timeout = total_timeout
         self._max_body = max_body
@@ -219,6 +222,14 @@ class HttpClient:
         headers = self._headers | _checked_headers(options.get("headers", {}))
         limit = options.get("seconds", self._total_timeout)
         call = _Call(method.upper(), self.base_url, path, headers, limit, options)
+        answer = self._answer(call)
+        if answer.status != 401 or not self._renew:
+            return answer
+        self._renew()
+        return self._answer(call)
+
+    def _answer(self, call: "_Call") -> Response:
+        """Return the answer of the first attempt that got one, or of the last."""
         for pause in self._pauses if call.method in _READS else ():
             try:
                 answer = self._attempt(call)
@@ -268,6 +279,8 @@ class HttpClient:
             # A token, alone or after its scheme. OAuth headers have more parts and are new for every request.
             if value.count(" ") <= 1:
                 self.scrubber.hide_passing(value.rpartition(" ")[2])
+        if time.monotonic() > call.options.get("latest", math.inf):
+            raise self._final(call, "getting a token took too long; nothing was sent", sent=False)
         is_wanted = call.options.get("is_wanted")
         waiting = Waiting(is_wanted, call.options.get("every", 4.0)) if is_wanted else None
         deadline = time.monotonic() + call.limit
@@ -312,8 +325,8 @@ class HttpClient:
     def _late(self, call: "_Call") -> "_Final":
         return self._final(call, f"the answer took longer than {call.limit:g} s")
 
-    def _final(self, call: "_Call", detail: str) -> "_Final":
-        return _Final(self.system, call.operation, detail, marker=call.marker)
+    def _final(self, call: "_Call", detail: str, *, sent: bool = True) -> "_Final":
+        return _Final(self.system, call.operation, detail, marker=call.marker, sent=sent)
 
     def _explain(self, call: "_Call", error: Exception) -> PeerError:
         connect, read = self._timeouts(call)
@@ -370,11 +383,6 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def refuses_us(status: int) -> bool:
-    """Return whether a refusal is due to our credentials or our address, and not to the contents of the request."""
-    return 300 <= status < 400 or status in _OF_EVERY_REQUEST
-
-
 def refusal(
     answer: Response, detail: str, *, marker: str = "", code: int | None = None, said: str = ""
 ) -> Refused | Unavailable:
@@ -389,19 +397,6 @@ def refusal(
 def busy(answer: Response) -> bool:
     """Return whether the peer did nothing and asks for a later retry."""
     return answer.status == 429 or (answer.status == 503 and "retry-after" in answer.headers)
-
-
-def retry_after(headers: Headers, *, now: datetime) -> float | None:
-    """Return the seconds of Retry-After (a number or a date), a day at most, or None without a valid one."""
-    value = headers.get("retry-after", "").strip()
-    if value.isascii() and value.isdigit():
-        return min(float(value), _LONGEST_PAUSE)
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return min(max(0.0, (when - now).total_seconds()), _LONGEST_PAUSE)
 
 
 def clock_ahead(url: str, system: str, *, verify: bool | str = True, timeout: float = 3.0) -> float | None:

@@ -1,8 +1,11 @@
-"""Failures below HTTP: what they mean for the caller, and one line for people, which quotes no address in full.
+"""Failures below HTTP and refusals: what they mean for the caller; lines for people quote no address in full.
 
 The libraries are imported where they are needed: the command line starts sooner without them.
 """
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from errno import ETIMEDOUT
 from pathlib import Path
 from traceback import walk_tb
@@ -10,6 +13,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from shipyard_api.ports.errors import PeerError
+
+_OF_EVERY_REQUEST = frozenset({401, 403, 404, 405, 406, 407})
+_LONGEST_PAUSE = 86_400.0  # seconds of Retry-After
 
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # OpenSSL's errors for an answer in plain text
 _PLAIN = "without TLS an address begins with http://"
@@ -103,3 +109,21 @@ def _while_connecting(error: BaseException | None) -> bool:
     wrapped = (getattr(error, "reason", None), *error.args)
     behind = [inner for inner in wrapped if isinstance(inner, BaseException)]
     return any(map(_while_connecting, [*behind, error.__cause__ or error.__context__]))
+
+
+def refuses_us(status: int) -> bool:
+    """Return whether a refusal is due to our credentials or our address, and not to the contents of the request."""
+    return 300 <= status < 400 or status in _OF_EVERY_REQUEST
+
+
+def retry_after(headers: Mapping[str, str], *, now: datetime) -> float | None:
+    """Return the seconds of Retry-After (a number or a date), a day at most, or None without a valid one."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return min(float(value), _LONGEST_PAUSE)
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return min(max(0.0, (when - now).total_seconds()), _LONGEST_PAUSE)

@@ -78,6 +78,7 @@ class DeckhandClient:
             base_url,
             system=SYSTEM,
             credentials=lambda: {"X-Auth-Token": token()},
+            renew=renew_token,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             total_timeout=2 * read_timeout,
@@ -86,7 +87,6 @@ class DeckhandClient:
             verify=verify,
         )
         self.scrubber = self._http.scrubber
-        self._renew_token = renew_token
 
     @_for(Purpose.READ_DESIGN)
     def revisions(self) -> list[JsonObject]:
@@ -186,17 +186,13 @@ class DeckhandClient:
         return self._send(method, path) if answer.status in (502, 503, 504) else answer
 
     def _send(self, method: str, path: str, *, params: Params = (), body: bytes | None = None) -> Response:
-        """Return the answer to a request; it is sent again once if Deckhand rejects the token."""
+        """Return the answer to a request."""
         headers = request_context.headers()
         options: RequestOptions = {"params": params, "headers": headers, "marker": request_context.marker()}
         if body is not None:
             headers["Content-Type"] = MEDIA_TYPE
             options["body"] = body
-        answer = self._http.send(method, path, **options)
-        if answer.status == 401:
-            self._renew_token()
-            answer = self._http.send(method, path, **options)
-        return answer
+        return self._http.send(method, path, **options)
 
 
 def _object(answer: Response) -> JsonObject:

@@ -12,7 +12,7 @@ from msgspec import Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, Response, busy, refusal, retry_after, segment
+from shipyard_api.http import HttpClient, Params, RequestOptions, Response, busy, refusal, retry_after, segment
 from shipyard_api.http.restarts import PeerRestarts
 from shipyard_api.observing import request_context
 from shipyard_api.observing.scrubbing import Scrubber
@@ -67,6 +67,7 @@ class DrydockClient:
                 base_url,
                 system=SYSTEM,
                 credentials=lambda: {"X-Auth-Token": token()},
+                renew=renew_token,
                 scrubber=self.scrubber,
                 connect_timeout=connect_timeout,
                 read_timeout=read_timeout,
@@ -79,8 +80,6 @@ class DrydockClient:
 
         self._quick = http(poll_timeout)
         self._slow = http(read_timeout)
-        self._token = token
-        self._renew_token = renew_token
         self._begin_within = begin_within
         self._retry_pause = retry_pause
         self._filter_retries = filter_retries
@@ -197,28 +196,12 @@ class DrydockClient:
         latest: float = math.inf,
         public: bool = False,
     ) -> Response:
-        """Return the answer to a request; it is sent again once if Drydock rejects the token.
-
-        Raises Unavailable if no token has arrived by the moment ``latest`` of the monotonic clock.
-        """
+        """Return the answer to a request. Raises Unavailable if no token has arrived by ``latest`` (``http``)."""
         headers = request_context.headers()
         if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
             headers["X-Context-Marker"] = logged
-        self._in_time(f"{method} /{path}", latest, marker)
-        answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker, public=public)
-        if answer.status == 401:
-            self._renew_token()
-            self._in_time(f"{method} /{path}", latest, marker)
-            answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker, public=public)
-        return answer
-
-    def _in_time(self, operation: str, latest: float, marker: str) -> None:
-        """Get the token now, which the request then finds, and raise Unavailable if that took too long."""
-        if latest < math.inf:
-            self._token()
-            if time.monotonic() > latest:
-                detail = "getting a token took too long; nothing was sent"
-                raise Unavailable(SYSTEM, operation, detail, marker=marker, sent=False)
+        options: RequestOptions = {"params": params, "json": body, "headers": headers, "marker": marker}
+        return http.send(method, path, **(options | {"public": public, "latest": latest}))
 
 
 def _is_requested(text: Raw) -> bool:

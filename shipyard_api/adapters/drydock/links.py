@@ -36,6 +36,7 @@ class DrydockLinks:
             base_url,
             system=SYSTEM,
             credentials=lambda: {"X-Auth-Token": token()},
+            renew=renew_token,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             total_timeout=read_timeout,
@@ -43,18 +44,13 @@ class DrydockLinks:
             read_attempts=1,
         )
         self._http.scrubber.hide_address(design_url)
-        self._renew_token = renew_token
 
     def fetch(self, address: str) -> str:
         """Return the text, which must be JSON, to exclude a proxy's page."""
         base = f"{self._http.base_url}/"
         if not address.startswith(base) or {".", ".."} & set(unquote(urlsplit(address).path).split("/")):
             raise Refused(SYSTEM, "link", "the address is not Drydock's")
-        path, headers = address.removeprefix(base), request_context.headers()
-        answer = self._http.get(path, headers=headers)
-        if answer.status == 401:
-            self._renew_token()
-            answer = self._http.get(path, headers=headers)
+        answer = self._http.get(address.removeprefix(base), headers=request_context.headers())
         if not answer.ok:
             kind = Refused if answer.status < 500 else Unavailable
             raise kind(SYSTEM, answer.operation, f"answered {answer.status}")

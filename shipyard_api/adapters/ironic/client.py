@@ -5,7 +5,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Unpack
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -16,7 +15,6 @@ from shipyard_api.http import (
     Headers,
     HttpClient,
     Params,
-    RequestOptions,
     Response,
     busy,
     refusal,
@@ -84,6 +82,7 @@ class IronicClient:
                 address.rstrip("/").removesuffix("/v1"),
                 system=SYSTEM,
                 credentials=credentials,
+                renew=renew_token,
                 scrubber=self.scrubber,
                 connect_timeout=connect_timeout,
                 read_timeout=read_timeout,
@@ -96,7 +95,6 @@ class IronicClient:
         self._client_at = http
         self._http = http(base_url) if isinstance(base_url, str) else None
         self._lock = threading.Lock()
-        self._renew_token = renew_token
         self._page = page
         self._version: int | None = None
 
@@ -218,7 +216,7 @@ class IronicClient:
             return self._http
 
     def _negotiated(self) -> int:
-        answer = _expected(self._authenticated("GET", "v1", public=True))
+        answer = _expected(self._peer().send("GET", "v1", public=True))
         lowest, highest = (_minor(answer.headers.get(f"x-openstack-ironic-api-{end}-version")) for end in _ENDS)
         if lowest is None or highest is None:
             detail = "the answer names no API versions; check that the address is Ironic's"
@@ -245,7 +243,7 @@ class IronicClient:
 
         def once() -> Response:
             headers = {_VERSION: f"1.{self.version()}"}
-            return self._authenticated(method, path, params=params, json=body, headers=headers)
+            return self._peer().send(method, path, params=params, json=body, headers=headers)
 
         answer = once()
         if answer.status == 406:
@@ -253,14 +251,6 @@ class IronicClient:
             answer = once()
         if answer.status in (401, 406):
             raise _fault(answer)
-        return answer
-
-    def _authenticated(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
-        """Return the answer, with a new token if Ironic rejects the first."""
-        answer = self._peer().send(method, path, **options)
-        if answer.status == 401 and self._renew_token:
-            self._renew_token()
-            answer = self._peer().send(method, path, **options)
         return answer
 
 

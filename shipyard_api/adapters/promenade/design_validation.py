@@ -34,11 +34,11 @@ class PromenadeValidation:
             base_url,
             system=SYSTEM,
             credentials=lambda: {"X-Auth-Token": token()},
+            renew=renew_token,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             total_timeout=2 * read_timeout,
         )
-        self._renew_token = renew_token
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         """Return Promenade's messages about the design at this address; raises Unavailable for any other answer.
@@ -48,9 +48,6 @@ class PromenadeValidation:
         self._http.scrubber.hide_address(design)
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
         answer = self._http.post("validatedesign", json=body, headers=request_context.headers())
-        if answer.status == 401:
-            self._renew_token()
-            answer = self._http.post("validatedesign", json=body, headers=request_context.headers())
         if answer.status not in (200, 400):
             raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}, which is no validation")
         return tuple(_finding(message) for message in _messages(answer))

@@ -137,19 +137,15 @@ class PromenadeTeardown:
             time.sleep(min(left, self._ask_every))
 
     def _send(self, seconds: float, method: str, path: str, options: RequestOptions) -> Response:
-        options = options | {"headers": request_context.headers()}
         with closing(self._client(seconds)) as client:
-            answer = client.send(method, path, **options)
-            if answer.status == 401:
-                self._renew_token()
-                answer = client.send(method, path, **options)
-            return answer
+            return client.send(method, path, **(options | {"headers": request_context.headers()}))
 
     def _client(self, seconds: float) -> HttpClient:
         return HttpClient(
             self._base_url,
             system=SYSTEM,
             credentials=lambda: {"X-Auth-Token": self._token()},
+            renew=self._renew_token,
             scrubber=self._scrubber,
             connect_timeout=self._connect_timeout,
             read_timeout=seconds,

@@ -264,6 +264,30 @@ def test_every_attempt_proves_anew_who_we_are(peer):
     assert [request.lower().partition(b"x-nonce: ")[2][:1] for request in server.requests] == [b"a", b"b", b"c"]
 
 
+RENEWED = {
+    "once": (["401 Unauthorized", "200 OK"], 200, ["old", "new"]),
+    "and not again": (["401 Unauthorized", "401 Unauthorized"], 401, ["old", "new"]),
+    "a lost answer": (["401 Unauthorized", "502 Bad Gateway", "200 OK"], 200, ["old", "new", "new"]),
+    "another refusal": (["403 Forbidden"], 403, ["old"]),
+}
+
+
+@table("statuses, status, tokens", RENEWED)
+def test_a_request_is_sent_once_more_with_new_credentials(peer, statuses, status, tokens):
+    server = peer(*map(answer, statuses))
+    valid = ["old"]
+    subject = client(server, credentials=lambda: {"X-Auth-Token": valid[-1]}, renew=lambda: valid.append("new"))
+    assert subject.get("nodes").status == status
+    assert [text.partition(b"x-auth-token: ")[2][:3].decode() for text in server.requests] == tokens
+
+
+def test_nothing_is_sent_after_its_latest_moment(peer):
+    server = peer(answer("200 OK"))
+    with pytest.raises(Unavailable, match="too long; nothing was sent") as error:
+        client(server).post("tasks", latest=time.monotonic())
+    assert (server.requests, error.value.sent) == ([], False)
+
+
 def test_a_large_answer_is_parsed_while_it_arrives(peer):
     subject = client(peer(answer("200 OK", "[1]"), answer("404 Not Found", "gone"), answer("200 OK", "oops")))
 
