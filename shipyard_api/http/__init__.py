@@ -9,11 +9,10 @@ from shipyard_api.http.client import (
     Response,
     busy,
     checked_base,
-    clock_ahead,
     refusal,
     segment,
 )
-from shipyard_api.http.failures import refuses_us, retry_after
+from shipyard_api.http.failures import refuses_us
 
 __all__ = [
     "MAX_BODY",
@@ -24,9 +23,7 @@ __all__ = [
     "Response",
     "busy",
     "checked_base",
-    "clock_ahead",
     "refusal",
     "refuses_us",
-    "retry_after",
     "segment",
 ]

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -106,6 +105,28 @@ class Response:
             raise self.unexpected() from error
         except (ValueError, RecursionError) as error:
             raise Unavailable(self.system, self.operation, f"answered {self.status}, not in JSON") from error
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds after which the peer wants to be asked again, None if it does not say."""
+        return retry_after(self.headers, now=datetime.now(UTC))
+
+    def answered(self, reason: str) -> str:
+        """Return the answer in one line for people; ``reason``: the peer's, in one line, which may be empty."""
+        return f"answered {self.status}: {reason}" if reason else f"answered {self.status} without a reason"
+
+    def failure(self, reason: str, *, marker: str = "", is_busy: bool = False) -> PeerError:
+        """Return the error for an unsuccessful answer with this ``reason``, which may be empty.
+
+        429 means "not now", and so does what ``is_busy`` says; below 500 a retry is useless; from 500 on, and for 408,
+        the outcome is unknown.
+        """
+        detail = self.answered(reason)
+        if is_busy or self.status == 429:
+            return Busy(self.system, self.operation, detail, marker=marker, retry_after=self.retry_after)
+        if self.status >= 500 or self.status == 408:
+            return Unavailable(self.system, self.operation, detail, marker=marker)
+        return refusal(self, detail, marker=marker)
 
     def unexpected(self, form: str = "JSON") -> Unavailable:
         """Return the error for an answer that is readable but has an unexpected structure."""
@@ -206,8 +227,7 @@ class HttpClient:
         answer = self.send(method, path, **options)
         marker, detail = options.get("marker", ""), f"answered {answer.status}"
         if busy(answer):
-            after = retry_after(answer.headers, now=datetime.now(UTC))
-            raise Busy(self.system, answer.operation, detail, marker=marker, retry_after=after)
+            raise Busy(self.system, answer.operation, detail, marker=marker, retry_after=answer.retry_after)
         if answer.status in _NO_ANSWER:
             raise Unavailable(self.system, answer.operation, detail, marker=marker)
         return answer
@@ -397,23 +417,6 @@ def refusal(
 def busy(answer: Response) -> bool:
     """Return whether the peer did nothing and asks for a later retry."""
     return answer.status == 429 or (answer.status == 503 and "retry-after" in answer.headers)
-
-
-def clock_ahead(url: str, system: str, *, verify: bool | str = True, timeout: float = 3.0) -> float | None:
-    """Return how many seconds the ``Date`` of a peer is ahead of this host's clock, None without one.
-
-    Asks once and without credentials: any answer will do but that of a gateway without its peer. Raises Unavailable.
-    ``system``: the peer in errors and metrics.
-    """
-    try:
-        client = HttpClient(
-            url, system=system, verify=verify, read_attempts=1, connect_timeout=timeout, read_timeout=timeout
-        )
-        answer = client.get("", seconds=timeout)
-        date = parsedate_to_datetime(answer.headers.get("date", ""))
-    except (Busy, ValueError):
-        return None
-    return (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
 
 
 def checked_base(url: str) -> str:

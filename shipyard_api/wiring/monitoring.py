@@ -3,13 +3,16 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from importlib import import_module
 
 from shipyard_api.adapters.opentelemetry import TraceOptions
 from shipyard_api.adapters.procrastinate import WorkerOptions
-from shipyard_api.http import clock_ahead
+from shipyard_api.http import HttpClient
 from shipyard_api.observing.telemetry import observe_with
+from shipyard_api.ports.errors import Busy
 from shipyard_api.ports.metrics import Exposition, Queries
 from shipyard_api.settings.plugins import DESIGN_STORES
 from shipyard_api.storage.unit_of_work import Store
@@ -73,6 +76,23 @@ def clock_skew(settings: Settings, provisioner: str, database: Reading) -> Clock
         if url
     }
     return ClockSkew({"database": database, **peers})
+
+
+def clock_ahead(url: str, system: str, *, verify: bool | str = True, timeout: float = 3.0) -> float | None:
+    """Return how many seconds the ``Date`` of a peer is ahead of this host's clock, None without one.
+
+    Asks once and without credentials: any answer will do but that of a gateway without its peer. Raises Unavailable.
+    ``system``: the peer in errors and metrics.
+    """
+    try:
+        client = HttpClient(
+            url, system=system, verify=verify, read_attempts=1, connect_timeout=timeout, read_timeout=timeout
+        )
+        answer = client.get("", seconds=timeout)
+        date = parsedate_to_datetime(answer.headers.get("date", ""))
+    except (Busy, ValueError):
+        return None
+    return (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
 
 
 @cache

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
+from shipyard_api.http import HttpClient, Params, RequestOptions, Response, segment
 from shipyard_api.observing import request_context
-from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
+from shipyard_api.ports.errors import PeerError, Purpose, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
 
 from .translate import SYSTEM, kind_of, said_in
@@ -250,14 +249,11 @@ def _fault(answer: Response) -> PeerError:
 
     Deckhand's own ``retry`` is not asked: it is true with every 500, also with those that stay for ever.
     """
-    if answer.status == 429:
-        pause = retry_after(answer.headers, now=datetime.now(UTC))
-        return Busy(SYSTEM, answer.operation, _said(answer), retry_after=pause)
-    if answer.restarting and not kind_of(_status(answer)):
-        return refusal(answer, _said(answer))
+    if answer.status == 429 or (answer.restarting and not kind_of(_status(answer))):
+        return answer.failure(_text(answer))
     kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    code = None if answer.status in _LATER else answer.status
-    return kind(SYSTEM, answer.operation, _said(answer), code=code, said=_text(answer) or "without a reason")
+    code, said = None if answer.status in _LATER else answer.status, _text(answer)
+    return kind(SYSTEM, answer.operation, answer.answered(said), code=code, said=said or "without a reason")
 
 
 def _text(answer: Response) -> str:
@@ -266,12 +262,6 @@ def _text(answer: Response) -> str:
     # From 500 on, the text may be a database error that quotes the statement with the documents.
     text = kind_of(status) if answer.status >= 500 else said_in(status)
     return answer.scrubber.line(text, LONGEST_DETAIL)
-
-
-def _said(answer: Response) -> str:
-    """Return status and reason in one line."""
-    line = _text(answer)
-    return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
 
 
 def _status(answer: Response) -> JsonObject:

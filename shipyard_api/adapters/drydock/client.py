@@ -12,11 +12,11 @@ from msgspec import Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, RequestOptions, Response, busy, refusal, retry_after, segment
+from shipyard_api.http import HttpClient, Params, RequestOptions, Response, busy, segment
 from shipyard_api.http.restarts import PeerRestarts
 from shipyard_api.observing import request_context
 from shipyard_api.observing.scrubbing import Scrubber
-from shipyard_api.ports.errors import Busy, PeerError, Unavailable
+from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 
 from .translate import SYSTEM, context_marker
@@ -91,7 +91,7 @@ class DrydockClient:
         if answer.status == 503:
             raise Unavailable(SYSTEM, "GET /health", "unhealthy (503): it cannot use its database")
         if not answer.ok:
-            raise _fault(answer)
+            raise answer.failure(_reason(answer))
 
     def create_task(self, marker: Marker, body: JsonObject) -> JobId:
         """Create a task; sent once.
@@ -105,9 +105,9 @@ class DrydockClient:
             hint = (
                 "whether the task was created is unknown (always so if the Drydock user's name exceeds 16 characters)"
             )
-            raise Unavailable(SYSTEM, answer.operation, f"{_reason(answer)}; {hint}", marker=marker)
+            raise Unavailable(SYSTEM, answer.operation, f"{answer.answered(_reason(answer))}; {hint}", marker=marker)
         if not answer.ok:
-            raise _fault(answer, marker)
+            raise answer.failure(_reason(answer), marker=marker)
         job = _json_object(answer).get("task_id")
         if not isinstance(job, str):
             detail = f"answered {answer.status}, but with no task id that could be read"
@@ -175,7 +175,7 @@ class DrydockClient:
             return _json_object(answer)
         if answer.status == 500 and "attribute" in str(_json_object(answer).get("message")):
             # It continues without a design and fails on that (contract drydock, section 10).
-            detail = f"Drydock could not fetch the design {self.scrubber(design)} ({_reason(answer)})"
+            detail = f"Drydock could not fetch the design {self.scrubber(design)} ({answer.answered(_reason(answer))})"
             raise Unavailable(SYSTEM, answer.operation, detail)
         return _expected(answer).object()
 
@@ -214,33 +214,15 @@ def _is_requested(text: Raw) -> bool:
 
 def _expected(answer: Response) -> Response:
     """Return the answer to a question. Raises Busy, Unavailable or Refused if it is unsuccessful."""
-    if busy(answer):
-        raise _busy(answer)
     if not answer.ok:
-        raise _fault(answer)
+        raise answer.failure(_reason(answer), is_busy=busy(answer))
     return answer
 
 
-def _fault(answer: Response, marker: str = "") -> PeerError:
-    """Return the error for an unsuccessful answer: below 500 a retry is useless, from 500 on the outcome is unknown."""
-    if answer.status == 429:
-        return _busy(answer, marker)
-    if answer.status >= 500 or answer.status == 408:
-        return Unavailable(SYSTEM, answer.operation, _reason(answer), marker=marker)
-    return refusal(answer, _reason(answer), marker=marker)
-
-
-def _busy(answer: Response, marker: str = "") -> Busy:
-    pause = retry_after(answer.headers, now=datetime.now(UTC))
-    return Busy(SYSTEM, answer.operation, _reason(answer), marker=marker, retry_after=pause)
-
-
 def _reason(answer: Response) -> str:
-    """Return status and reason in one line, from any of Drydock's three error formats."""
+    """Return the reason in one line, from any of Drydock's three error formats; empty if there is none."""
     body = _json_object(answer)
-    text = str(body.get("message") or body.get("title") or "")
-    line = answer.scrubber.line(text, LONGEST_DETAIL)
-    return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
+    return answer.scrubber.line(str(body.get("message") or body.get("title") or ""), LONGEST_DETAIL)
 
 
 def _json_object(answer: Response) -> Mapping[str, Any]:

@@ -4,7 +4,6 @@ import base64
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -17,12 +16,10 @@ from shipyard_api.http import (
     Params,
     Response,
     busy,
-    refusal,
-    retry_after,
     segment,
 )
 from shipyard_api.observing.scrubbing import Scrubber
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import Refused, Unavailable
 
 SYSTEM = "Ironic"
 NEWEST = 115  # N of the newest version 1.N that this adapter is tested with
@@ -235,7 +232,7 @@ class IronicClient:
         text = "" if answer.ok else _text(answer)
         # Refusals in Ironic's words are about the node; those of a gateway are not.
         if answer.status in _UNKNOWN_OUTCOME or answer.status == 429 or (answer.restarting and not text):
-            raise _fault(answer)
+            raise answer.failure(_text(answer))
         return Reply(answer.status, text)
 
     def _send(self, method: str, path: str, *, params: Params = (), body: object = None) -> Response:
@@ -250,7 +247,7 @@ class IronicClient:
             self.renew_version()
             answer = once()
         if answer.status in (401, 406):
-            raise _fault(answer)
+            raise answer.failure(_text(answer))
         return answer
 
 
@@ -281,31 +278,9 @@ def _minor(version: str | None) -> int | None:
 
 def _expected(answer: Response) -> Response:
     """Return the answer to a question. Raises Busy, Unavailable or Refused if it is unsuccessful."""
-    if busy(answer):
-        raise _busy(answer)
     if not answer.ok:
-        raise _fault(answer)
+        raise answer.failure(_text(answer), is_busy=busy(answer))
     return answer
-
-
-def _fault(answer: Response) -> PeerError:
-    """Return the error for an unsuccessful answer: below 500 a retry is useless, from 500 on the outcome is unknown."""
-    detail = _detail(answer)
-    if answer.status == 429:
-        return _busy(answer)
-    if answer.status >= 500 or answer.status == 408:
-        return Unavailable(SYSTEM, answer.operation, detail)
-    return refusal(answer, detail)
-
-
-def _busy(answer: Response) -> Busy:
-    pause = retry_after(answer.headers, now=datetime.now(UTC))
-    return Busy(SYSTEM, answer.operation, _detail(answer), retry_after=pause)
-
-
-def _detail(answer: Response) -> str:
-    text = _text(answer)
-    return f"answered {answer.status}: {text}" if text else f"answered {answer.status} without a reason"
 
 
 def _text(answer: Response) -> str:

@@ -6,7 +6,6 @@ session would follow redirects with the password, and read an answer without a t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
@@ -21,7 +20,7 @@ from requests.structures import CaseInsensitiveDict
 
 from shipyard_api import http
 from shipyard_api.observing.scrubbing import Scrubber
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 
 from . import KeystoneOptions, Scope
 
@@ -148,8 +147,7 @@ def _unreadable() -> Unavailable:
 
 def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
     """Return the error for an answer without a token. Keystone's 401 never gives a reason."""
-    detail = f"answered {answer.status}" + (f": {text}" if (text := _text(answer)) else "")
-    operation = answer.operation
+    detail = answer.answered(text := _text(answer))
     match answer.status:
         case 401:
             hint = "check the password and the user's role there"
@@ -158,11 +156,11 @@ def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
             return http.refusal(answer, f"no token for {options.whose} ({detail})")
         case 404:
             return http.refusal(answer, f"no Identity API v3 at this address ({detail})")
-        case 429:
-            return Busy(SYSTEM, operation, detail, retry_after=http.retry_after(answer.headers, now=datetime.now(UTC)))
-        case status if status >= _UNKNOWN_OUTCOME or status == 408:
-            return Unavailable(SYSTEM, operation, detail)
-    return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})", whole_site=True)
+        case 408 | 429:
+            return answer.failure(text)
+        case status if status < _UNKNOWN_OUTCOME:
+            return Refused(SYSTEM, answer.operation, f"no token for {options.whose} ({detail})", whole_site=True)
+    return answer.failure(text)
 
 
 def _text(answer: http.Response) -> str:

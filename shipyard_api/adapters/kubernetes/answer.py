@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 from msgspec import Struct
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import Response, busy, retry_after
+from shipyard_api.http import Response, busy
 from shipyard_api.ports.errors import Unavailable
 
 SYSTEM = "Kubernetes"
@@ -56,7 +56,7 @@ class Answer(Struct, frozen=True):
     def retry_after(self) -> float | None:
         """Seconds after which the API server wants to be asked again, None if it does not say."""
         seconds = self._details.get("retryAfterSeconds")
-        asked = retry_after(self.response.headers, now=datetime.now(UTC))
+        asked = self.response.retry_after
         return float(seconds) if asked is None and isinstance(seconds, int) else asked
 
     @property

@@ -139,7 +139,7 @@ class KubernetesClient:
         """Return the error of an unsuccessful answer; that of a 403 names the missing right."""
         operation, status = answer.response.operation, answer.status
         text = self.quoted(answer)
-        said = f"answered {status}: {text}" if text else f"answered {status} without a reason"
+        said = answer.response.answered(text)
         if answer.busy:
             return Busy(SYSTEM, operation, said, retry_after=answer.retry_after)
         if answer.response.restarting:

@@ -52,7 +52,7 @@ def _read(client: KubernetesClient, answer: Answer) -> Eviction | None:
     outcome = outcome_of(answer)
     if outcome in (None, EvictionOutcome.ACCEPTED, EvictionOutcome.GONE):
         return None if outcome is None else Eviction(outcome)
-    return Eviction(outcome, said or f"answered {answer.status} without a reason", pause)
+    return Eviction(outcome, said or answer.response.answered(""), pause)
 
 
 def outcome_of(answer: Answer) -> EvictionOutcome | None:

@@ -4,7 +4,6 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -12,9 +11,9 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, refusal, retry_after, segment
+from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, segment
 from shipyard_api.observing.scrubbing import Scrubber
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 
 from . import formats
 
@@ -350,15 +349,11 @@ def _fault(answer: Response, marker: str) -> PeerError:
     """Return the error for an unsuccessful answer (contract maas, 3). A 409 with Retry-After may be retried; any other
     409 means the wrong state, and so does the 400 of commissioning.
     """
-    detail = _reason(answer)
-    if answer.status == 429 or (answer.status in (409, 503) and "retry-after" in answer.headers):
-        pause = retry_after(answer.headers, now=datetime.now(UTC))
-        return Busy(SYSTEM, answer.operation, detail, marker=marker, retry_after=pause)
-    if answer.status == 409 or (answer.status == 400 and _STATE_FORBIDS in detail):
-        return WrongState(SYSTEM, answer.operation, detail, marker=marker)
-    if answer.status >= 500 or answer.status == 408:
-        return Unavailable(SYSTEM, answer.operation, detail, marker=marker)
-    return refusal(answer, detail, marker=marker)
+    reason = _reason(answer)
+    is_busy = answer.status in (409, 503) and "retry-after" in answer.headers
+    if not is_busy and (answer.status == 409 or (answer.status == 400 and _STATE_FORBIDS in reason)):
+        return WrongState(SYSTEM, answer.operation, answer.answered(reason), marker=marker)
+    return answer.failure(reason, marker=marker, is_busy=is_busy)
 
 
 def _event_id(event: JsonObject) -> int:
@@ -369,7 +364,7 @@ def _event_id(event: JsonObject) -> int:
 
 
 def _reason(answer: Response) -> str:
-    """Return status and reason in one line: plain text, or the texts of each field of a validation error."""
+    """Return the reason in one line: plain text, or the texts of each field of a validation error."""
     try:
         body = answer.json()
     except Unavailable:
@@ -382,5 +377,4 @@ def _reason(answer: Response) -> str:
         body = "; ".join(text.removeprefix("__all__: ") for text in texts)
     elif isinstance(body, list):
         body = "; ".join(map(str, body))
-    line = answer.scrubber.line(str(body), LONGEST_DETAIL)
-    return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
+    return answer.scrubber.line(str(body), LONGEST_DETAIL)

@@ -156,21 +156,21 @@ class PromenadeTeardown:
     def _failure(self, answer: Response) -> Refused | Unavailable:
         status = read_status(answer)
         if answer.status == 404 and _is_about_a_node(status):
-            return NodeNotFound(SYSTEM, answer.operation, self._detail(answer, status), code=404, said=str(status))
+            return NodeNotFound(SYSTEM, answer.operation, answer.answered(str(status)), code=404, said=str(status))
         if answer.status in (404, 405) and not answer.restarting:
             return self._no_api(answer)
         if answer.status < 500 or status.reason in _FAILED:
             return self._refused(answer)
-        return Unavailable(SYSTEM, answer.operation, self._detail(answer, status))
+        return Unavailable(SYSTEM, answer.operation, answer.answered(str(status)))
 
     def _refused(self, answer: Response) -> Refused | Unavailable:
         status = read_status(answer)
         if answer.restarting:
-            return refusal(answer, self._detail(answer, status))
+            return refusal(answer, answer.answered(str(status)))
         return Refused(
             SYSTEM,
             answer.operation,
-            self._detail(answer, status),
+            answer.answered(str(status)),
             code=answer.status,
             said=str(status),
             whole_site=answer.status in (401, 403, 417),
@@ -178,10 +178,6 @@ class PromenadeTeardown:
 
     def _no_api(self, answer: Response) -> NoTeardownApi:
         return NoTeardownApi(SYSTEM, answer.operation, _NO_API, code=answer.status, whole_site=True)
-
-    @staticmethod
-    def _detail(answer: Response, status: Status) -> str:
-        return f"answered {answer.status}: {status}" if str(status) else f"answered {answer.status} without a reason"
 
 
 def _call(operation: Operation, node: NodeName, limits: TeardownLimits) -> _Call:

@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from datetime import UTC, datetime
 
 import pytest
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from shipyard_api.http import HttpClient, clock_ahead, refuses_us, retry_after, segment
+from shipyard_api.http import HttpClient, refuses_us, segment
+from shipyard_api.http.failures import retry_after
 from shipyard_api.ports.errors import Busy, Unavailable
 from shipyard_simulators.held_port import HeldPort
 from tests.unit.tables import every_row, table
@@ -504,21 +504,3 @@ def test_a_refusal_of_us_is_told_from_one_of_the_request():
 
 def test_a_segment_keeps_what_it_holds_out_of_the_path():
     assert segment("a/b?c#d é") == "a%2Fb%3Fc%23d%20%C3%A9"
-
-
-def dated(date: str) -> Answer:
-    return lambda connection: connection.sendall(
-        f"HTTP/1.1 401 Unauthorized\r\nDate: {date}\r\nContent-Length: 0\r\n\r\n".encode()
-    )
-
-
-def test_the_clock_of_a_peer_is_read_without_credentials(peer):
-    hour_ago = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
-    one = peer(dated(hour_ago), dated("soon"))
-
-    assert clock_ahead(one.url, "Drydock") == pytest.approx(-3600, abs=60)
-    assert clock_ahead(one.url, "Drydock") is None
-    assert TOKEN.encode() not in b"".join(one.requests)
-    assert clock_ahead("not an address", "Drydock") is None
-    with pytest.raises(Unavailable, match=r"^Drydock"):
-        clock_ahead("http://127.0.0.1:9", "Drydock")

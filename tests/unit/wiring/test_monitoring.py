@@ -1,18 +1,22 @@
-"""When a worker counts as live and ready, and what its probe says."""
+"""When a worker counts as live and ready, what its probe says, and how the clock of a peer is read."""
 
 import http.client
 import os
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 from click.testing import CliRunner
 
 from shipyard_api.adapters.procrastinate import WorkerOptions
+from shipyard_api.ports.errors import Unavailable
 from shipyard_api.programs import worker
 from shipyard_api.settings.types import Count
-from shipyard_api.wiring.monitoring import status_port
+from shipyard_api.wiring.monitoring import clock_ahead, status_port
 from shipyard_api.wiring.settings import SettingsError
 from shipyard_simulators.held_port import HeldPort
+from tests.peer import Answer, running
 from tests.unit.tables import table
 from tests.waiting import PATIENCE
 
@@ -77,3 +81,15 @@ def test_without_a_port_there_is_nothing_to_probe(monkeypatch: pytest.MonkeyPatc
         probe(monkeypatch, {})
     with status_port(WorkerOptions(), lambda: None):
         pass
+
+
+def test_the_clock_of_a_peer_is_read() -> None:
+    hour_ago = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+    with running() as peer:
+        peer.on("GET /", *(Answer(401, b"", {"Date": date}) for date in (hour_ago, "soon")))
+
+        assert clock_ahead(peer.url, "Drydock") == pytest.approx(-3600, abs=60)
+        assert clock_ahead(peer.url, "Drydock") is None
+    assert clock_ahead("not an address", "Drydock") is None
+    with pytest.raises(Unavailable, match=r"^Drydock"):
+        clock_ahead("http://127.0.0.1:9", "Drydock")

@@ -94,7 +94,7 @@ NO_TOKEN: dict[str, tuple[Answer, type[PeerError], str]] = {
     "not understood": (refused(400, "no"), Refused, "answered 400: no"),
     "leads elsewhere": (Answer(302, b"", {"Location": "http://h/"}), Refused, "answered 302"),
     "a bug": (refused(500, PASSWORD), Unavailable, "answered 500: "),
-    "a proxy": (Answer(503, b"<html>"), Unavailable, r"answered 503$"),
+    "a proxy": (Answer(503, b"<html>"), Unavailable, r"answered 503 without a reason$"),
     "too often": (Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429"),
     "an empty object": (Answer(201, b"{}"), Unavailable, "without a readable token"),
     "no JSON": (Answer(201, b"<html>"), Unavailable, "without a readable token"),
