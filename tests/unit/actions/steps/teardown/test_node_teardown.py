@@ -25,9 +25,11 @@ from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
 from shipyard_api.actions.steps.teardown.uncordon import Uncordon
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.histories import LostHistory
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import Doubt, DoubtfulJob, JobAnswers
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
@@ -68,6 +70,7 @@ class Item:
     began_earlier: bool = False
     was_deployed: bool = True
     force: bool = False
+    must_exist: bool = False
     windows: ServerWindows | None = None
     faults: tuple[Finding, ...] = ()
     label_cleared: bool = False
@@ -107,6 +110,7 @@ class Item:
     def run(self, operations: tuple[Operation, ...] = TEARDOWN) -> str:
         """Run the item to its end; return how it ended, with its sentence."""
         task = TeardownTask(N1, ActionId("A1"), 3, operations, self.limits, force=self.force, windows=self.windows)
+        task = replace(task, must_exist=self.must_exist)
         state = self.kind.begin(task.to_json())
         for number in range(3000):
             state = self.kind.load_state(state.to_json())
@@ -302,6 +306,73 @@ def test_what_fails_before_anything_is_touched(plan: dict[str, Any], outcome: st
     assert (item.cluster.log, item.etcd.log, item.provisioner.submissions) == ([], [], [])
 
 
+AGAIN = "what the drain cordoned is uncordoned again"
+NEVER_TRIED = ", ".join(operation.value for operation in TEARDOWN[2:])
+
+
+@every_row(
+    {
+        # the item, how often the uncordon breaks, whether a pod stays; the end of its sentence, the nodes uncordoned
+        "a drain": ({}, 0, True, f"; not tried: clear-labels, {NEVER_TRIED}; {AGAIN}", [N1]),
+        "a break": ({}, 1, True, f"; {AGAIN}", [N1]),
+        "no answer for long": ({}, 99, True, "; the node stays cordoned: Fake cluster uncordon: broken on purpose", []),
+        "before etcd": ({}, 0, False, f"; done: drain; not tried: {NEVER_TRIED}; {AGAIN}", [N1]),
+        "called alone": ({"must_exist": True}, 0, True, NEVER_TRIED, []),
+        "etcd removal had begun": ({"began_earlier": True}, 0, False, NEVER_TRIED, []),
+        "in a window": (
+            {"windows": ServerWindows([{"zone": "UTC", "start": "00:00", "minutes": 1440}])},
+            0,
+            True,
+            AGAIN,
+            [N1],
+        ),
+    }
+)
+def test_a_teardown_that_fails_before_etcd_takes_its_cordon_back(
+    plan: dict[str, Any], breaks: int, stays: bool, ends: str, uncordoned: list[NodeName]
+) -> None:
+    item = Item(**plan)
+    item.etcd.form("etcd", "n1", "n2", "n3", dead=["n3"])
+    if stays:
+        item.cluster.pods[N1] = [Pod("default", "db", PodUid("u"), labels={"app": "db"}, controller=OWNERS[1])]
+        item.cluster.budgets = [Budget("default", "db", (Requirement("app", Operator.IN, ("db",)),), 0, 1, 1, 1)]
+    for _ in range(breaks):
+        item.cluster.break_next("uncordon")
+    verdict = item.run()
+    assert verdict.startswith("failed: ")
+    assert verdict.endswith(ends)
+    assert item.cluster.changes("uncordon") == uncordoned
+
+
+def test_what_is_said_of_an_effect() -> None:
+    kind, state, now = destroying()
+    request = Request(Operation.DESTROY_NODE, N1, ActionId("A1"), 3, now, "submit", {"design": "d", "wipe": "all"})
+    taken_back, history = replace(request, operation=Operation.UNCORDON), replace(request, operation=None)
+    asked = replace(request, at=now + timedelta(1), begins=True)
+    assert kind.identity(asked.to_json()) == kind.identity(request.to_json()) != kind.identity(taken_back.to_json())
+    assert kind.touches(request) == (N1,)
+    assert (kind.work(request), kind.work(taken_back)) == (NodeWork.TEARDOWN, NodeWork.OTHER)
+    assert kind.outage_facts(request, "x") == (TeardownWaits(N1, Operation.DESTROY_NODE, ("x",)),)
+    assert kind.outage_facts(request, "") == (TeardownWaits(N1, Operation.DESTROY_NODE, ()),)
+    assert kind.outage_facts(history, "x") == ()
+    assert kind.leave(state, "x") == (WorkLeftBehind("destroy_nodes", JobId("j-1"), "design/3", (N1,), "x"),)
+    assert kind.unmarked(request) is True
+    began = kind.perform(request, Marker("m"))
+    assert kind.find(request, Marker("m"), now, JobAnswers()) == began
+    assert Item().kind.find(request, Marker("m"), now, JobAnswers()) is None
+    alone = dataclasses.replace(kind, parts={})
+    assert (alone.leave(state, "x"), kind.ask(replace(history, what=PACE)).report) == ((), None)
+    assert alone.ask(replace(history, what=RECALL)).report == Recalled(None)
+
+
+@every_row([(TEARDOWN, True), ((Operation.CLEAR_LABELS,), True), ((Operation.DRAIN,), False)])
+def test_the_faults_of_etcd_documents_concern_teardowns_that_touch_etcd(operations: Any, concerns: bool) -> None:
+    item = Item(faults=(error("EtcdClusterInvalid", "no endpoint"),))
+    state = NodeState(TeardownTask(N1, ActionId("A1"), 3, operations))
+    answer = item.kind.ask(item.kind.decide(state, item.clock.now()).question)
+    assert answer.report.faults == (("no endpoint",) if concerns else ())
+
+
 def test_a_design_that_cannot_be_read_ends_the_teardown_before_anything_is_touched() -> None:
     item = Item()
 
@@ -409,6 +480,8 @@ def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -
     folded = kind.fold(state, asked.question, PeerFailure("why", refused=False, doubt=doubt), at)
     assert folded.wait_until is not None
     assert (folded.awaited.what, folded.awaited.doubt) == ("answers: shipyard reconcile A1", doubt)
+    silent = kind.fold(state, asked.question, PeerFailure("why", refused=False), at)
+    assert (silent.state, silent.awaited, silent.wait_until) == (state, None, folded.wait_until)
 
     answered = kind.notice(folded.state, LostHistory(at, at, JobAnswers(others=frozenset({"j"}))))
     again = kind.decide(answered, at)
@@ -426,7 +499,7 @@ def test_a_teardown_asks_an_operator_and_looks_again_after_another_loss_only() -
     assert asks(LostHistory(at, at, server="another start"))
 
 
-@every_row(product([False, True], [None, provisioner.Operation.DEPLOY_NODES]))
+@every_row(product([False, True], [None, provisioner.Operation.DESTROY_NODES, provisioner.Operation.DEPLOY_NODES]))
 def test_a_teardown_asks_first_also_where_nothing_shows_a_loss(
     alone: bool, found: provisioner.Operation | None
 ) -> None:
@@ -446,7 +519,9 @@ def test_a_teardown_asks_first_also_where_nothing_shows_a_loss(
 
     assert kind.load_state(known.to_json()).asked == " a start"
     assert known.never_joined is (found is not None)
-    assert (known.order is not None and known.order.next_operation() is None) is (found is not None)
+    following = known.order.next_operation() if known.order else TEARDOWN[0]
+    deployed, destroyed = found is provisioner.Operation.DEPLOY_NODES, Operation.DESTROY_NODE
+    assert following is (None if deployed else destroyed if found else TEARDOWN[0])
 
 
 @every_row([False, True])
