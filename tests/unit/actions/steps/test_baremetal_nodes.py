@@ -1,5 +1,6 @@
 """The step that deploys nodes: what comes next, its members, its submissions, and what a stop leaves."""
 
+import dataclasses
 from datetime import datetime
 from typing import Any
 
@@ -9,22 +10,31 @@ from msgspec.structs import replace
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps.baremetal_nodes import CRITICAL_FAILED
 from shipyard_api.actions.steps.job_watch import Job, Submitted
-from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers, SubmitMove
+from shipyard_api.actions.steps.rollout_messages import (
+    Answers,
+    CompareHardware,
+    Members,
+    PollJobs,
+    SelectMembers,
+    SubmitMove,
+)
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.submissions import AFTER_REFUSAL
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesGivenUp, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
+from shipyard_api.domain.holds import NodeWork
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.moves import Mode, Move
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
+from shipyard_api.ports.provisioner import Capabilities, JobId, Marker, Operation, Work
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, PeerFailure
 from tests.factories import group_entry, node
 from tests.fakes.cluster import FakeCluster
@@ -43,6 +53,7 @@ from tests.unit.actions.steps.rollouts import (
     names,
     poll,
     prepared,
+    question,
     running,
     submit,
 )
@@ -416,8 +427,30 @@ def test_a_stop_while_nodes_join_leaves_no_straggler() -> None:
     )
 
 
+def test_what_is_said_of_a_move_and_of_what_a_question_waits_for() -> None:
+    undeploying = rollouts.step(FakeProvisioner(capabilities=Capabilities(undeploys=True)))
+    prepare, deploy = SubmitMove(PREPARE_A, DESIGN), SubmitMove(DEPLOY_A, DESIGN)
+    assert [STEP.work(effect) for effect in (prepare, deploy)] == [NodeWork.DEPLOYMENT] * 2
+    assert [undeploying.work(effect) for effect in (prepare, deploy)] == [NodeWork.PREPARATION, NodeWork.DEPLOYMENT]
+    again = SubmitMove(replace(PREPARE_A, batch=2), DESIGN)
+    assert STEP.identity(again.to_json()) == STEP.identity(prepare.to_json()) != STEP.identity(deploy.to_json())
+    assert STEP.identity({"move": 1, "x": 2}) == {"move": 1, "x": 2}
+    state, who = STEP.begin(ActionInputs(site=INPUTS)), STEP.provisioner.name
+    assert (STEP.watch(state, T0), STEP.leave(state, WHY), STEP.give_up(WHY)) == (None, (), ())
+    batch = dataclasses.replace(STEP, targets=names("n1"), group=A)
+    assert [type(fact) for fact in batch.give_up(WHY)] == [GroupChanged, NodesGivenUp]
+    asked, waits = question(deploying({"a": "n1"}), at(40)), Awaited("a person", "an approval")
+    compare = replace(asked, hardware=CompareHardware(PREPARE_B, (), 7))
+    for poll_, awaited in (
+        (SelectMembers(INPUTS), Awaited(who, "the nodes of the groups")),
+        (compare, Awaited(who, "the hardware of group b")),
+        (replace(asked, policy=waits), waits),
+    ):
+        assert STEP.awaits(state, poll_) == awaited
+
+
 @every_row([False, True])
 def test_a_move_is_looked_for_before_it_is_first_sent_where_the_provisioner_keeps_no_mark(marks: bool) -> None:
     provisioner = FakeProvisioner()
     provisioner.capabilities = replace(provisioner.capabilities, marks=marks)
-    assert rollouts.step(provisioner).unmarked(SubmitMove(PREPARE_A, DESIGN)) is not marks
+    assert rollouts.step(provisioner).unmarked(SubmitMove(PREPARE_A, DESIGN)) is (not marks)

@@ -1,6 +1,7 @@
 """The step that deploys nodes: deployed nodes count once they pass the acceptance tasks of their group."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from shipyard_api.actions.inputs import ActionInputs
@@ -8,6 +9,7 @@ from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.rollout_messages import AcceptNodes, Answers, Members, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.actions.steps.software.software_stage import NoPlan
+from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -15,9 +17,11 @@ from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, Pha
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.rollout.moves import Mode
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
 from shipyard_api.workflow.step import Act, Failed, Folded, PeerFailure
 from tests.factories import group_entry, node
@@ -57,7 +61,8 @@ def deployed(succeeded: str = "n1 n2", failed: str = "", **keywords: Any) -> Fol
 def start(state: RolloutState, now: Any, **results: RemoteResult) -> Folded[RolloutState]:
     """Let the nodes answer the start of the task that is due."""
     decision = STEP.decide(state, now)
-    assert decision.repeatable
+    assert (decision.repeatable, decision.give_up_at) == (True, now + timedelta(seconds=SILENCE_SECONDS))
+    assert STEP.find(decision.effect, Marker("m"), now, JobAnswers()) is None
     assert STEP.load_effect(decision.effect.to_json()) == decision.effect
     return STEP.fold(state, decision.effect, {NodeName(node): one for node, one in results.items()}, now)
 

@@ -1,5 +1,6 @@
 """What is known of the nodes of an action when their failures are compared, and where each of them is."""
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,6 +20,8 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.state.groups import PhaseRecord
+from shipyard_api.workflow.step import Done
+from tests.unit.actions.steps import rollouts
 from tests.unit.tables import every_row
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -100,6 +103,19 @@ def test_failures_and_lateness_make_a_look_due_and_progress_only_beside_cases(
     state = RolloutState(SITE, cases=cases)
     note(state, facts)
     assert (state.cases_due, state.cases) == (due, cases)
+
+
+def test_cases_are_looked_for_once_more_when_the_rollout_has_ended() -> None:
+    state = rollouts.deploying({"a": "n1"})
+    state = rollouts.poll(state, rollouts.at(40), rollouts.ended("deploy-1", "", "n1")).state
+    sought = SoughtCases((CasesUnknown("no answer"),), answered=False)
+    step = dataclasses.replace(rollouts.STEP, cases=lambda _: sought)
+    asked = step.decide(state, NOW).question
+    assert asked == SeekCases("", state.inputs, True)
+    assert (step.ask(asked), rollouts.STEP.ask(asked)) == (sought, SoughtCases(()))
+    folded = step.fold(state, asked, sought, NOW)
+    assert folded.facts == sought.facts
+    assert isinstance(step.decide(folded.state, NOW), Done)
 
 
 OPENED, CLOSED = CaseOpened(cast(Any, None)), CaseClosed("k", "a sentence")

@@ -180,6 +180,7 @@ def cycle(state: RolloutState, seconds: float) -> Recover | None:
     decision = STEP.decide(reread(state), at(seconds))
     if isinstance(decision, Look):
         return None
+    assert decision.give_up_at == at(seconds + STEP.give_up_after)
     assert STEP.load_effect(decision.effect.to_json()) == decision.effect
     assert STEP.touches(decision.effect) == decision.effect.nodes
     return decision.effect

@@ -96,6 +96,7 @@ def taken_down(nodes: str, ways: Ways | None = None, **criteria: int) -> Rollout
 
 
 def test_servers_are_drained_together_leave_one_by_one_and_are_prepared_by_the_same_move() -> None:
+    assert (STEP.item_kind, step().item_kind) == (STEP.takes_down and STEP.takes_down.kind, None)
     state = known({"a": "n1 n2"}, Ways(names("n1 n2")))
     assert STEP.decide(state, T0) == Gather(begins=True)
     state, items = gathered(state)
