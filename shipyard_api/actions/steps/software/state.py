@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -382,8 +382,3 @@ class TaskState(ByFields, Struct, frozen=True):
         """Return where these nodes are reached."""
         wanted = frozenset(nodes)
         return tuple(host for host in self.work.hosts if host.name in wanted)
-
-
-def failures(stored: Mapping[str, Any]) -> dict[NodeName, str]:
-    """Return the failed nodes of a stored ``TaskState``, each with its reason."""
-    return {NodeName(node): why for node, why in stored["failed"].items()}

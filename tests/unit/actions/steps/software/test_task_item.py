@@ -1,5 +1,6 @@
 """The work item of one task on some nodes: what each report of a node means."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
+from shipyard_api.domain.task_graph.commands import NodeFiles
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
 from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
+from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.unit.actions.steps.instants import at
 from tests.unit.tables import every_row
 
@@ -160,6 +163,7 @@ def test_nodes_that_run_are_looked_at_beside_those_that_have_not_begun() -> None
     decision = ITEM.decide(TaskState(WORK, (B,), (A,), began=at(0)), at(5))
 
     assert (decision.effect.waiting, decision.effect.running) == (HOSTS[1:], HOSTS[:1])
+    assert decision.give_up_at == at(5 + SILENCE_SECONDS)
     assert ITEM.touches(decision.effect) == (B,)
     assert decision.repeatable
 
@@ -230,6 +234,29 @@ def test_a_task_is_refused_once_the_nodes_can_be_reached_no_more() -> None:
             ask()
 
 
+def test_a_node_is_sent_its_own_command_and_its_facts_with_its_first_task() -> None:
+    tasks, files, asked = FakeRemoteTasks(polls=9), NodeFiles(b"{}", b""), list[Any]()
+
+    def facts(action: str, nodes: Sequence[NodeName]) -> dict[NodeName, NodeFiles]:
+        asked.append((action, [*nodes]))
+        return dict.fromkeys(nodes, files)
+
+    document = {**WORK.document, "parameters": {"cmd": "echo {NODE}"}}
+    work = replace(WORK, document=document, own={node: {"NODE": node} for node in (A, B)}, first=(A,))
+    item, marker = TaskItem(tasks, facts=facts), Marker(WORK.marker)
+    for _ in range(2):
+        began = item.perform(StartTask(work, HOSTS), Marker("of an attempt"))
+    assert asked == [("01A", [A])] * 2
+    assert tasks.log == [(marker, A), (marker, B)]
+    assert {key[1]: (sent.command, sent.facts) for key, sent in tasks.sent.items()} == {
+        A: ("echo a", files),
+        B: ("echo b", None),
+    }
+    both = item.perform(StartTask(replace(WORK, first=()), HOSTS[:1], HOSTS[1:]), marker)
+    assert began == both == item.ask(LOOK) == dict.fromkeys((A, B), RemoteResult(RemoteState.RUNNING, attempts=1))
+    assert len(asked) == 2
+
+
 EVENING = ServerWindows([{"zone": "UTC", "start": "22:00", "minutes": 60}])
 
 
@@ -238,7 +265,6 @@ def test_a_node_begins_with_its_first_task_in_a_window_and_goes_on_after_it() ->
     state = TaskState(replace(WORK, windows=EVENING), (A, B))
     waits = ITEM.decide(state, now)
     folded = ITEM.fold(state, waits.question, ITEM.ask(waits.question), now)
-    began = replace(folded.state, waiting=(A,), running=(B,), began=now)
 
     assert waits == Look(LookAtTask(state.work, ()))
     assert (folded.state, folded.facts) == (state, ())
@@ -246,7 +272,8 @@ def test_a_node_begins_with_its_first_task_in_a_window_and_goes_on_after_it() ->
     assert folded.awaited is not None
     assert folded.awaited.what.startswith("windows: closed until")
     assert isinstance(ITEM.decide(folded.state, folded.wait_until), Act)
-    assert isinstance(ITEM.decide(ITEM.load_state(began.to_json()), now), Act)
+    for begun in ({"began": now}, {"waiting": (A,), "running": (B,)}, {"silent": {A: now}}):
+        assert isinstance(ITEM.decide(ITEM.load_state(replace(folded.state, **begun).to_json()), now), Act)
 
 
 def test_nodes_for_which_no_window_comes_fail_without_a_task() -> None:
