@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, LookAtTask, StartTask, TaskItem
-from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
@@ -66,7 +66,7 @@ MEANING: dict[str, tuple[TaskState, Any, dict[NodeName, RemoteResult], tuple[Any
         {A: RemoteResult(RemoteState.FAILED, 7, 3, 1.5, "the end", 7)},
         ((), (B,), {"a": "exit 7"}),
     ),
-    "of a node that has ended": (replace(RUNNING, running=(B,)), LOOK, results(a="failed"), ((), (B,), {})),
+    "of a node that has ended": (replace(RUNNING, running=(B,)), LOOK, results(a="failed", b="success"), ((), (), {})),
 }
 
 
@@ -98,7 +98,7 @@ def test_a_node_that_does_not_take_a_command_has_failed_soon_and_one_that_has_be
     first = ITEM.fold(TaskState(command, (A,), (B,)), effect, silent, at(12))
     late = ITEM.fold(TaskState.from_json(first.state.to_json()), effect, silent, at(13))
 
-    assert effect.asked == at(3)
+    assert (effect, effect.asked) == (start.effect, at(3))
     assert (first.state.waiting, first.state.running, dict(first.state.failed)) == ((A,), (B,), {})
     assert [fact.deadline for fact in first.facts if isinstance(fact, Waiting)] == [at(13).isoformat()]
     assert first.awaited.deadline == at(13)
@@ -166,6 +166,19 @@ def test_nodes_that_run_are_looked_at_beside_those_that_have_not_begun() -> None
     assert decision.give_up_at == at(5 + SILENCE_SECONDS)
     assert ITEM.touches(decision.effect) == (B,)
     assert decision.repeatable
+    assert ITEM.decide(RUNNING, at(5)) == ITEM.watch(RUNNING, at(5)) == Look(LOOK)
+    assert ITEM.watch(NEW, at(5)) is None
+    begun = ITEM.fold(NEW, START, results(a="running"), at(5))
+    assert begun.facts == (TaskChanged(WORK.task, WORK.marker, (NodeResult(A, TaskStatus.RUNNING),)),)
+    assert begun.state.began == at(5)
+
+
+@every_row([("abc", "a: no; b: no; c: no"), ("abcd", "a: no; b: no; c: no and 1 more")])
+def test_a_failure_names_three_nodes_and_counts_those_that_have_ended(failed: str, why: str) -> None:
+    work = replace(WORK, hosts=tuple(Host(NodeName(name), name) for name in f"{failed}z"))
+    state = TaskState(work, (), (NodeName("z"),), failed=dict.fromkeys(map(NodeName, failed), "no"))
+    count = len(failed)
+    assert SPLITTING.decide(state, at(0)) == Failed(f"t failed on {count} of {count} node(s): {why}")
 
 
 @every_row([(0, 2), (60, 2), (180, 6), (3600, 15)])
@@ -266,7 +279,7 @@ def test_a_node_begins_with_its_first_task_in_a_window_and_goes_on_after_it() ->
     waits = ITEM.decide(state, now)
     folded = ITEM.fold(state, waits.question, ITEM.ask(waits.question), now)
 
-    assert waits == Look(LookAtTask(state.work, ()))
+    assert (waits, ITEM.ask(waits.question)) == (Look(LookAtTask(state.work, ())), {})
     assert (folded.state, folded.facts) == (state, ())
     assert folded.wait_until == now.replace(hour=22, minute=0, second=0)
     assert folded.awaited is not None
