@@ -2,18 +2,25 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 from msgspec.structs import replace
 
 from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, EtcdReport, RemoveEtcd
-from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
+from shipyard_api.actions.steps.teardown.part import Request
+from shipyard_api.actions.steps.teardown.state import NodeState, Removal, TeardownTask
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.teardown import EtcdMemberRemoved
+from shipyard_api.domain.findings import error
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
-from shipyard_api.domain.teardown.etcd_members import members_on
+from shipyard_api.domain.reconciliation import JobAnswers
+from shipyard_api.domain.teardown.etcd_documents import EtcdAccess, Protection
+from shipyard_api.domain.teardown.etcd_members import MemberId, members_on
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import Operation, Outcome, Teardown
+from shipyard_api.domain.teardown.quorum import Remove, decide_removal
+from shipyard_api.ports.provisioner import Marker
 from tests.fakes.etcd import FakeEtcd
 from tests.unit.tables import every_row
 
@@ -128,6 +135,52 @@ def test_what_a_look_means_between_two_removals(
         assert teardown.outcomes[LEAVE] is Outcome.RUNNING
     else:
         assert (teardown.outcomes[LEAVE], teardown.messages.get(LEAVE, "")[: len(said) or None]) == (outcome, said)
+
+
+X1 = MemberId("x-n1")
+DECIDED = decide_removal(report({"x": WELL}).clusters[0], frozenset({X1}))
+
+
+@every_row(
+    {
+        # the clusters by now; whether the member of x is removed, whether it is found to have gone before
+        "as it was decided": ({"x": WELL}, True, False),
+        "beside another cluster": ({"y": ELSEWHERE, "x": WELL}, True, False),
+        "it has gone": ({"y": WELL, "x": ELSEWHERE}, False, True),
+        "the rest has become too weak": ({"x": WEAK}, False, False),
+        "no list of members": ({"x": SILENT}, False, False),
+        "no such cluster any more": ({"y": ELSEWHERE}, False, False),
+    }
+)
+def test_a_member_is_removed_only_while_that_is_what_was_decided(clusters: Clusters, removed: bool, gone: bool) -> None:
+    etcd = FakeEtcd()
+    for name, (nodes, dead) in clusters.items():
+        etcd.form(name, *nodes.split(), dead=dead.split())
+    protection = Protection(clusters=[EtcdAccess(name, ()) for name in clusters])
+    operation = RemoveEtcd(EtcdGuard(cast(Any, SimpleNamespace(node=lambda _: None)), etcd, lambda _: protection))
+    state = replace(STATE, removal=Removal("x", cast(Remove, DECIDED)), waits=("a reason",))
+    request = cast(Request, operation.decide(state, NOW).effect)  # type: ignore[union-attr]
+    found = operation.find(request, Marker("m"), NOW, JobAnswers())
+    assert (found.removed if found else None) == (X1 if gone else None)
+    did = operation.perform(request, Marker("m"))
+    assert (etcd.log, did.removed) == (([("x", X1)], X1) if removed else ([], None))
+    assert len(etcd.transfers) == int(removed)  # n1 leads
+    after = operation.fold(state, request, did, NOW)
+    assert after.facts == ((EtcdMemberRemoved(N1, "x", X1, ()),) if removed else ())
+    assert (after.state.removal, after.state.calm_since) == (None, NOW if removed else None)
+    assert after.wait_until == (None if removed else NOW + timedelta(seconds=1))
+    assert set(after.state.addresses) == {name for name, members in clusters.items() if members is not SILENT}
+
+
+@every_row([(RemoveEtcd, LEAVE, False), (RemoveEtcd, LEAVE, True), (AwaitEtcd, Operation.AWAIT_ETCD, True)])
+def test_a_document_that_cannot_be_read_ends_an_operation(kind: Any, named: Operation, begun: bool) -> None:
+    protection = Protection(faults=[error("EtcdClusterInvalid", "no endpoint")])
+    operation = kind(EtcdGuard(cast(Any, None), cast(Any, None), lambda _: protection))
+    order = Teardown((named,))
+    state = replace(STATE, order=order.begin(named) if begun else order)
+    asked = operation.decide(state, NOW).question
+    teardown = operation.fold(state, asked, operation.ask(asked), NOW).state.teardown
+    assert (teardown.failed, teardown.messages) == (named, {named: "no endpoint"})
 
 
 AWAIT = Operation.AWAIT_ETCD
