@@ -1,6 +1,5 @@
 """The work item of one task on some nodes: what each report of a node means."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStat
 from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
-from shipyard_api.domain.task_graph.commands import NodeFiles
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
 from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
-from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.unit.actions.steps.instants import at
 from tests.unit.tables import every_row
 
@@ -245,29 +242,6 @@ def test_a_task_is_refused_once_the_nodes_can_be_reached_no_more() -> None:
     for ask in (lambda: ITEM.perform(START, Marker("m")), lambda: ITEM.ask(LOOK)):
         with pytest.raises(Refused, match="not configured any more"):
             ask()
-
-
-def test_a_node_is_sent_its_own_command_and_its_facts_with_its_first_task() -> None:
-    tasks, files, asked = FakeRemoteTasks(polls=9), NodeFiles(b"{}", b""), list[Any]()
-
-    def facts(action: str, nodes: Sequence[NodeName]) -> dict[NodeName, NodeFiles]:
-        asked.append((action, [*nodes]))
-        return dict.fromkeys(nodes, files)
-
-    document = {**WORK.document, "parameters": {"cmd": "echo {NODE}"}}
-    work = replace(WORK, document=document, own={node: {"NODE": node} for node in (A, B)}, first=(A,))
-    item, marker = TaskItem(tasks, facts=facts), Marker(WORK.marker)
-    for _ in range(2):
-        began = item.perform(StartTask(work, HOSTS), Marker("of an attempt"))
-    assert asked == [("01A", [A])] * 2
-    assert tasks.log == [(marker, A), (marker, B)]
-    assert {key[1]: (sent.command, sent.facts) for key, sent in tasks.sent.items()} == {
-        A: ("echo a", files),
-        B: ("echo b", None),
-    }
-    both = item.perform(StartTask(replace(WORK, first=()), HOSTS[:1], HOSTS[1:]), marker)
-    assert began == both == item.ask(LOOK) == dict.fromkeys((A, B), RemoteResult(RemoteState.RUNNING, attempts=1))
-    assert len(asked) == 2
 
 
 EVENING = ServerWindows([{"zone": "UTC", "start": "22:00", "minutes": 60}])

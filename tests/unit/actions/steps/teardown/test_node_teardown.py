@@ -313,7 +313,6 @@ NEVER_TRIED = ", ".join(operation.value for operation in TEARDOWN[2:])
 @every_row(
     {
         # the item, how often the uncordon breaks, whether a pod stays; the end of its sentence, the nodes uncordoned
-        "a drain": ({}, 0, True, f"; not tried: clear-labels, {NEVER_TRIED}; {AGAIN}", [N1]),
         "a break": ({}, 1, True, f"; {AGAIN}", [N1]),
         "no answer for long": ({}, 99, True, "; the node stays cordoned: Fake cluster uncordon: broken on purpose", []),
         "before etcd": ({}, 0, False, f"; done: drain; not tried: {NEVER_TRIED}; {AGAIN}", [N1]),
