@@ -170,6 +170,7 @@ def test_a_provisioner_that_never_selects_the_members_fails_the_step(
     state = RolloutState(INPUTS, since=since)
     folded = STEP.fold(state, SelectMembers(INPUTS), trouble, now)
     assert (folded.wait_until, folded.watch_at, folded.facts) == (wait_until, None, ())
+    assert (folded.awaited and folded.awaited.deadline) == (at(60) if wait_until else None)
     assert (state.failed, state.since) == (failed, kept_since)
     decision = STEP.decide(folded.state, now)
     assert decision == (Failed(failed) if failed else Look(SelectMembers(INPUTS)))

@@ -343,6 +343,17 @@ def test_a_teardown_that_fails_before_etcd_takes_its_cordon_back(
     assert item.cluster.changes("uncordon") == uncordoned
 
 
+@every_row([(59, False, ""), (60, False, "the node stays cordoned: x"), (0, True, "the node stays cordoned: x")])
+def test_an_uncordon_without_an_answer_is_tried_again_for_a_minute(seconds: int, refused: bool, stays: str) -> None:
+    kind, now = Item().kind, FakeClock().now()
+    order = Teardown(TEARDOWN).begin(Operation.DRAIN).fail(Operation.DRAIN, "no")
+    state = NodeState(TeardownTask(N1, ActionId("A1"), 3, TEARDOWN), order=order, since=now)
+    act = kind.decide(state, now)
+    assert (act.give_up_at, act.repeatable) == (now + timedelta(seconds=60), True)
+    folded = kind.fold(state, act.effect, PeerFailure("x", refused=refused), now + timedelta(seconds=seconds))
+    assert (folded.state.cordon, folded.wait_until is None) == (stays, bool(stays))
+
+
 def test_what_is_said_of_an_effect() -> None:
     kind, state, now = destroying()
     request = Request(Operation.DESTROY_NODE, N1, ActionId("A1"), 3, now, "submit", {"design": "d", "wipe": "all"})
