@@ -3,11 +3,13 @@
 import json
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
+from shipyard_api.adapters.promenade import teardown
 from shipyard_api.adapters.promenade.teardown import PromenadeTeardown
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_health import Health
@@ -89,6 +91,7 @@ ENDINGS: dict[str, tuple[Answer, type[PeerError], int, str]] = {
     "a gateway": (Answer(502, "<html>"), Unavailable, 3, "outcome unknown"),
     "no service": (Answer(503, status(kind="KubernetesApiError")), Unavailable, 3, "outcome unknown"),
     "a gateway's timeout": (Answer(504, b""), Unavailable, 3, "outcome unknown"),
+    "too many requests": (Answer(429, b""), Unavailable, 3, "outcome unknown"),
     "a cut answer": (Answer(200, status("Success"), cut=4), Unavailable, 3, "outcome unknown"),
 }
 
@@ -103,7 +106,37 @@ def test_an_answer_has_its_kind_and_only_those_without_outcome_are_repeated(peer
         assert len(peer.asked(ROUTE)) == calls, title
         assert text in str(caught.value), title
         assert TOKEN not in str(caught.value), title
-        assert "secret-word" not in str(caught.value), title
+        if isinstance(caught.value, Refused):
+            refuses_all = answer.status in (401, 403, 417) or kind is NoTeardownApi
+            assert (caught.value.code, caught.value.whole_site) == (answer.status, refuses_all), title
+
+
+def test_an_address_of_a_design_is_never_quoted(peer: Peer) -> None:
+    quoted = Answer(400, status("BadRequest", message=f"cannot read {DESIGN}"))
+    peer.on("POST /nodes/n1/remove-etcd", quoted)
+    peer.on("GET /etcd-cluster-health-statuses", quoted)
+    for ask in (lambda: run(peer, Operation.REMOVE_ETCD), lambda: service(peer.url).etcd_health(DESIGN)):
+        with pytest.raises(Refused, match="cannot read") as caught:
+            ask()
+        assert "secret-word" not in str(caught.value)
+
+
+def test_an_unusable_address_is_found_at_once() -> None:
+    with pytest.raises(ValueError, match="http"):
+        service("promenade")
+
+
+def test_the_pauses_before_repetitions_double_and_end_when_the_operation_is_not_wanted(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer.on(ROUTE, Answer(502, "<html>"))
+    slept: list[float] = []
+    monkeypatch.setattr(teardown, "time", SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append))
+    for wanted_for, pauses in ((99.0, [3.0, 4.0, 2.0]), (6.0, [3.0, 4.0])):
+        slept.clear()
+        with pytest.raises(Unavailable):
+            run(peer, first_pause=3.0, ask_every=4.0, is_wanted=lambda wanted_for=wanted_for: sum(slept) < wanted_for)
+        assert slept == pauses
 
 
 def test_a_repetition_that_succeeds_is_a_success(peer: Peer) -> None:
@@ -142,6 +175,9 @@ AVAILABLE: dict[str, tuple[Answer, type[PeerError] | None]] = {
     "no route, without a word": (Answer(404, status()), NoTeardownApi),
     "a page for people": (HTML, NoTeardownApi),
     "no right": (Answer(403, status()), Refused),
+    "an unknown token": (Answer(401, status()), Refused),
+    "a broken policy": (Answer(417, status()), Refused),
+    "a broken Promenade": (Answer(500, status()), Unavailable),
     "a gateway": (Answer(502, b""), Unavailable),
 }
 

@@ -11,6 +11,7 @@ from shipyard_api.ports.errors import Unavailable
 from tests.peer import Answer, Peer
 
 ROUTE = "POST /validatedesign"
+DESIGN = "deckhand+https://deckhand:secret-word@deckhand/revisions/3/rendered-documents"
 
 
 def status(*messages: Any, good: bool = False) -> dict[str, Any]:
@@ -59,11 +60,15 @@ def test_every_message_becomes_a_finding(promenade: Peer) -> None:
                 said("no Genesis"),
                 said("odd", error=False, level="Warning", name="P1", documents=[document], diagnostic="look here"),
                 "a bare text",
+                said(f"cannot read {DESIGN}"),
             ),
         ),
     )
 
-    findings = asked(promenade).validate_design("d")
+    *findings, quoting = asked(promenade).validate_design(DESIGN)
+
+    assert quoting.message.startswith("cannot read")
+    assert "secret-word" not in quoting.message
 
     assert [(one.level, one.message, one.source) for one in findings] == [
         (Level.ERROR, "no Genesis", "Promenade"),
@@ -97,4 +102,12 @@ def test_anything_else_is_no_validation(promenade: Peer) -> None:
         with pytest.raises(Unavailable) as caught:
             asked(promenade).validate_design("d")
         assert "secret-token" not in str(caught.value)
-        assert len(promenade.requests) == (2 if answer.status == 401 else 1)  # with a new token
+        assert len(promenade.requests) == (2 if answer.status == 401 else 1)
+
+
+def test_a_rejected_token_is_renewed_once(promenade: Peer) -> None:
+    promenade.on(ROUTE, Answer(401, {}), Answer(200, status(good=True)))
+    tokens = ["new", "old"]
+    validation = PromenadeValidation(promenade.url, token=lambda: tokens[-1], renew_token=lambda: tokens.remove("old"))
+    assert validation.validate_design("d") == ()
+    assert [request.headers["x-auth-token"] for request in promenade.requests] == ["old", "new"]
