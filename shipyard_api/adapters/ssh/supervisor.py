@@ -172,10 +172,10 @@ def _rebooted(
 
 def _declined(end: Sequence[str], task: RemoteTask) -> bool:
     """Return whether the command that restarts the node failed by itself; a signal is part of a shutdown."""
-    code = end[1] if end[:1] == ["exit"] and len(end) > 1 else ""
-    return (
-        code.isascii() and code.isdigit() and len(code) < 4 and int(code) not in {*task.succeeds_with, *range(128, 256)}
-    )
+    match end:
+        case ["exit", code, *_] if code.isascii() and code.isdigit() and len(code) < 4:
+            return int(code) < 128 and int(code) not in task.succeeds_with
+    return False
 
 
 def _ended(report: Report, task: RemoteTask, tail: str) -> RemoteResult:

@@ -307,9 +307,10 @@ def test_a_missing_right_is_an_error_though_another_pod_has_an_answer(
 ) -> None:
     monkeypatch.setattr(evictions, "AT_ONCE", 1)
     peer.on(EVICTION.format("p0"), absent("p0", "pods"))
-    peer.on(EVICTION.format("p1"), status(code, "Forbidden", "no"))
+    peer.on(EVICTION.format("p1"), EVICTIONS["changed just now"][0])
+    peer.on(EVICTION.format("p2"), status(code, "Forbidden", "no"))
     with pytest.raises(Refused, match=str(code)):
-        nodes.evict(PODS[:2], grace=5)
+        nodes.evict(PODS, grace=5)
 
 
 def test_a_deletion_without_an_answer_is_the_error_after_the_others(peer: Peer, nodes: KubernetesNodes) -> None:

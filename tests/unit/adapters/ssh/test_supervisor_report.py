@@ -23,6 +23,7 @@ def answer(body: bytes = b"", before: bytes = b"", **lines: str) -> bytes:
         "unknown": ({}, RemoteResult(RemoteState.UNKNOWN)),
         "stopped": ({"run": "stopped"}, RemoteResult(RemoteState.STOPPED, detail="it was stopped before it began")),
         "running": ({**CLAIMED, "alive": "yes"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5)),
+        "just begun": ({**CLAIMED, "alive": "yes", "now": "10.75"}, RemoteResult(RemoteState.RUNNING, None, 2, 0.25)),
         "before-its-first-attempt": ({"run": CLAIMED["run"], "alive": "yes"}, RemoteResult(RemoteState.RUNNING)),
         "late": ({**CLAIMED, "alive": "yes", "now": "370.50"}, RemoteResult(RemoteState.RUNNING, None, 2, 360.0)),
         "supervisor-hangs": (
@@ -89,6 +90,14 @@ REBOOT = RemoteTask("reboot", timeout=60, reboots=True)
         "declined": (
             {**CLAIMED, "end": "exit 1 1 10.50 10.75"},
             RemoteResult(RemoteState.FAILED, 1, 1, 0.25, detail="exit status 1"),
+        ),
+        "declined, without more": (
+            {**CLAIMED, "end": "exit 127"},
+            RemoteResult(RemoteState.LOST, detail="its record on the node cannot be read"),
+        ),
+        "ended by a signal": (
+            {**CLAIMED, "end": "exit 128 1 10.50 10.75"},
+            RemoteResult(RemoteState.RUNNING, None, 2, 9.5),
         ),
         "never-restarted": (
             {**CLAIMED, "now": "70.50", "end": "exit 0 1 10.50 10.75"},
@@ -164,6 +173,8 @@ def test_the_tail_has_a_limit_and_no_part_of_a_secret() -> None:
     assert running.tail.endswith("x *** y ***")  # more may follow
     short = result(parse(answer(b"and-more ok" + b"." * 20, **{**lines, "output": "999 0 999"}, alive="yes")), task)
     assert "more" not in short.tail
+    ended = result(parse(answer(b"and-more x hunter2-a", **CLAIMED)), task)
+    assert ended.tail == "and-more x hunter2-a"  # all of an output that has ended
 
 
 @every_row(
