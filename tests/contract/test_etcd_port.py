@@ -345,9 +345,12 @@ FAILURES: list[tuple[Answer, type[PeerError]]] = [
     (Answer(503, {"error": "x", "message": "etcdserver: unhealthy cluster", "code": 14}), Busy),
     (Answer(503, {"error": "x", "message": "etcdserver: request timed out", "code": 14}), Unavailable),
     (Answer(412, {"error": "x", "message": "etcdserver: not enough started members", "code": 9}), Busy),
-    (Answer(400, {"error": "bad", "message": "bad", "code": 3}), errors.Refused),
-    (Answer(403, {"error": "x", "message": "etcdserver: permission denied", "code": 7}), errors.Refused),
-    (Answer(502, "<html>"), Unavailable),
+    (Answer(429, {"error": "x", "message": "etcdserver: too many requests", "code": 8}), Busy),
+    (Answer(400, {"error": "bad", "message": "", "code": 3}), errors.Refused),
+    (Answer(403, {"error": "bad", "message": "etcdserver: permission denied", "code": 7}), errors.Refused),
+    (Answer(501, {"error": "bad", "message": "not implemented", "code": 12}), errors.Refused),
+    (Answer(401, {"error": "bad", "message": "etcdserver: invalid auth token", "code": 16}), errors.Refused),
+    *((Answer(status, "<html>"), Unavailable) for status in (502, 503, 504)),
     (Answer(200, {}, cut=1), Unavailable),
     (Answer(hang=True), Unavailable),
 ]
@@ -361,6 +364,9 @@ def test_a_removal_that_fails_has_the_kind_of_its_failure(peer: Peer) -> None:
         with pytest.raises(expected) as caught:
             ETCD.remove(access, EtcdCluster("e", members), MemberId("8"), ())
         assert type(caught.value) in (expected, *expected.__subclasses__())
+        if expected is errors.Refused:
+            said = answer.body["message"] or answer.body["error"]
+            assert (caught.value.code, caught.value.said) == (answer.status, said)
     # Each may have arrived, so the next member is not asked.
     assert [one.json for one in peer.requests] == [{"ID": "8"}] * len(FAILURES)
 

@@ -305,6 +305,8 @@ def test_the_jobs_of_an_action_share_what_they_began_and_end_a_power_cycle_thoug
     assert dict(maas.peer.asked("GET /events/")[0].query)["after"] == "5"
     marked = [job_tags.begun_tag(mine), job_tags.on_tag(mine)]
     assert [maas.form(change)["name"] for change in (0, 2)] == marked
+    maas.has([machine("n1", Status.DEPLOYED, power_state="on", tag_names=[job_tags.on_tag(begun)], **OURS)])
+    assert provisioner(maas).report(mine, work(CYCLE, "n1")).succeeded == {"n1"}
 
 
 CLAIMED: dict[str, tuple[Operation, Machine, list[str]]] = {
@@ -396,6 +398,13 @@ def test_a_job_is_stopped_before_its_machines_are(maas: Maas) -> None:
     assert maas.form(0)["name"] == STOPPED
 
 
+def test_a_stopped_power_cycle_leaves_off_what_it_did_not_switch_off(maas: Maas) -> None:
+    maas.knows(work(CYCLE, "n1"), stopped=True)
+    maas.has([machine("n1", Status.DEPLOYED, **OURS)])
+    assert provisioner(maas).report(JOB, work(CYCLE, "n1")).failed == {"n1"}
+    assert maas.changes == []
+
+
 def test_an_abort_that_is_not_certain_is_told_after_all_were_tried(maas: Maas) -> None:
     mine, site = work(DEPLOY, "n1", "n2"), work(Operation.VERIFY_SITE)
     for unknown in (mine, site):
@@ -475,3 +484,13 @@ def test_a_machine_with_which_the_action_has_gone_on_is_left_alone(
     earlier = subject.earlier_work(Marker(mine), work(operation, "n1"), since=NOW)
     assert [(one.operation, one.nodes) for one in earlier] == ([(other, ("n1",))] if by == "A" else [])
     assert subject.earlier_work(Marker(mine), work(operation, "n1"), since=NOW, known=[theirs]) == []
+
+
+def test_a_machine_that_a_later_job_of_the_action_has_not_reached_is_worked_on(maas: Maas) -> None:
+    mine, later = (JobId(marker_of("A", effect={"n": number})) for number in range(2))
+    records = {mine: work(PREPARE, "n1"), later: work(DEPLOY, "n1")}
+    maas.tags({job_tags.job_tag(job): job_tags.record_text(one, NOW) for job, one in records.items()})
+    maas.peer.on(f"POST /tags/{job_tags.job_tag(mine)}/", Answer(200, {}))
+    maas.has([machine("n1", Status.NEW)])
+    provisioner(maas).report(mine, work(PREPARE, "n1"))
+    assert "n1 commission" in maas.changes
