@@ -71,7 +71,6 @@ class DeckhandClient:
         read_timeout: float = 610.0,
         read_pause: float = 0.2,
         largest_answer: int = LARGEST_ANSWER,
-        verify: bool | str = True,
     ) -> None:
         self._http = HttpClient(
             base_url,
@@ -83,7 +82,6 @@ class DeckhandClient:
             total_timeout=2 * read_timeout,
             first_pause=read_pause,
             max_body=largest_answer,
-            verify=verify,
         )
         self.scrubber = self._http.scrubber
 
@@ -91,10 +89,7 @@ class DeckhandClient:
     def revisions(self) -> list[JsonObject]:
         """Return every revision, in no order. Slow with many revisions."""
         answer = self._send("GET", "revisions")
-        listed = _object(answer).get("results")
-        if not isinstance(listed, list):
-            raise answer.unexpected("YAML")
-        return _objects(answer, listed)
+        return _objects(answer, _object(answer).get("results"))
 
     @_for(Purpose.READ_DESIGN)
     def revision(self, number: int) -> JsonObject | None:
@@ -142,10 +137,7 @@ class DeckhandClient:
         answer = self._send("GET", f"revisions/{number}/validations/detail")
         if _is_absent(answer, *_NO_REVISION):
             return None
-        listed = _object(answer).get("results") or []
-        if not isinstance(listed, list):
-            raise answer.unexpected("YAML")
-        return _objects(answer, listed)
+        return _objects(answer, _object(answer).get("results") or [])
 
     def put(self, bucket: str, documents: Sequence[JsonObject]) -> list[JsonObject] | Denial:
         """Replace what a bucket holds, once, and return what Deckhand stored, or that it refused.
@@ -215,10 +207,10 @@ def _read(answer: Response) -> list[Any]:
         raise Unavailable(SYSTEM, answer.operation, detail) from fault
 
 
-def _objects(answer: Response, values: Sequence[Any]) -> list[JsonObject]:
-    if not all(isinstance(value, dict) for value in values):
+def _objects(answer: Response, values: Any) -> list[JsonObject]:
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
         raise answer.unexpected("YAML")
-    return list(values)
+    return values
 
 
 def _expected(answer: Response) -> Response:

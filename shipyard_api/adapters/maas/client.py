@@ -102,8 +102,7 @@ class MaasClient:
 
     ``base_url`` ends in ``/MAAS/api/2.0``. A 401 is retried once with a new signature: it had no effect, and the nonce
     or the clock may be the cause. In seconds: ``connect_timeout``; ``read_timeout``, which must exceed the 90 s for
-    which MAAS retries a transaction; ``read_pause`` before the first retry of a read, doubled for each further one of
-    ``read_attempts``.
+    which MAAS retries a transaction; ``read_pause`` before the first retry of a read, doubled for the second.
     """
 
     def __init__(
@@ -113,10 +112,8 @@ class MaasClient:
         api_key: str,
         connect_timeout: float = 20.0,
         read_timeout: float = 150.0,
-        read_attempts: int = 3,
         read_pause: float = 0.5,
         now: Callable[[], float] = time.time,
-        verify: bool | str = True,
     ) -> None:
         key = ApiKey.parse(api_key)
         self.scrubber = Scrubber(api_key.strip(), key.token, key.secret)
@@ -130,9 +127,7 @@ class MaasClient:
             read_timeout=read_timeout,
             total_timeout=4 * read_timeout,
             max_body=LARGEST_LISTING,
-            read_attempts=read_attempts,
             first_pause=read_pause,
-            verify=verify,
         )
 
     # The region.

@@ -1,4 +1,5 @@
-"""How long each client waits for its peer, how often it reads again, and how much of an answer it takes."""
+"""How long each client waits for its peer, how often it reads again, and how much of an answer it takes; no client
+accepts a certificate unverified or keeps a connection once it is closed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -62,15 +63,20 @@ def token() -> str:
     }
 )
 def test_an_answer_is_bounded(make: Callable[[], Any], expected: list[tuple[float, ...]]) -> None:
-    made: list[tuple[float, ...]] = []
+    made, closed = list[tuple[float, ...]](), list[HttpClient]()
     unseen = HttpClient.__init__
 
     def seen(client: HttpClient, *args: Any, **options: Any) -> None:
         names = ("connect_timeout", "read_timeout", "total_timeout", "first_pause", "read_attempts", "max_body")
         made.append(tuple(options.get(name, (unseen.__kwdefaults__ or {})[name]) for name in names))
+        assert options.get("verify", True) is True
         unseen(client, *args, **options)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(HttpClient, "__init__", seen)
-        make()
-    assert made == expected
+        patched.setattr(HttpClient, "close", lambda client: closed.append(client))
+        client = make()
+        assert made == expected
+        if hasattr(client, "close"):
+            client.close()
+            assert len(closed) == len(made)

@@ -131,6 +131,14 @@ def test_one_document_several_or_none_are_read(peer: Peer) -> None:
     assert [deckhand.documents(7) for _ in range(3)] == [[], [DOCUMENT], [DOCUMENT, other]]
 
 
+def test_what_a_revision_lacks_is_empty(peer: Peer) -> None:
+    peer.on("GET /revisions/7/tags", Answer(200))
+    reported = [{"name": "deckhand-schema-validation", "status": "success"}]
+    peer.on("GET /revisions/7/validations/detail", single({"results": None}), single({"results": reported}))
+    deckhand = client(peer.url)
+    assert (deckhand.tags(7), deckhand.validations(7), deckhand.validations(7)) == ({}, [], reported)
+
+
 def test_what_an_answer_holds_twice_is_read_twice(peer: Peer) -> None:
     shared = {"x": [1, 2]}
     answer = several({"a": shared, "b": shared, "c": [shared]}, {"a": shared, "b": shared})
@@ -169,6 +177,10 @@ def test_an_answer_that_cannot_be_used_is_unavailable(peer: Peer) -> None:
         peer.on("GET /revisions/7/documents", answer)
         with pytest.raises(Unavailable):
             client(peer.url).documents(7)
+    for name in ("revisions", "validations"):
+        peer.on(CALLS[name][0], single({"results": 7}))
+        with pytest.raises(Unavailable):
+            CALLS[name][1](client(peer.url))
     for name in sorted(set(CALLS) - {"set tag", "delete tag"}):
         peer.on(CALLS[name][0], single([1, 2]))
         with pytest.raises(Unavailable):
@@ -202,6 +214,10 @@ ERRORS = {
     "405: no body": (Answer(405), Refused, "answered 405 without a reason"),
     "408: a proxy gave up": (Answer(408), Unavailable, "answered 408"),
     "429": (Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429"),
+    "502": (Answer(502), Unavailable, "answered 502"),
+    "504": (Answer(504), Unavailable, "answered 504"),
+    "409": (fault(409, "Conflict"), Refused, "answered 409"),
+    "505": (Answer(505), Unavailable, "answered 505"),
     "503": (Answer(503, b"", {"Retry-After": "7"}), Unavailable, "answered 503"),
     "400: not YAML": (Answer(400, b"[" * 1_000), Refused, "without a reason"),
     "400: another shape": (Answer(400, b"details: []"), Refused, "without a reason"),
@@ -217,6 +233,9 @@ def test_an_error_says_whether_asking_again_helps(peer: Peer) -> None:
             client(peer.url).revision(7)
         assert type(caught.value) is error, title
         assert (caught.value.system, caught.value.operation) == ("Deckhand", "GET /revisions/7")
+        assert str(caught.value).endswith(caught.value.said), title
+        says_nothing = error is Busy or answer.status in (408, 502, 503, 504)
+        assert caught.value.code == (None if says_nothing else answer.status), title
 
 
 def test_deckhands_own_404_says_that_there_is_no_such_revision(peer: Peer) -> None:
@@ -228,8 +247,9 @@ def test_deckhands_own_404_says_that_there_is_no_such_revision(peer: Peer) -> No
 
 
 def test_a_tag_that_is_gone_already_is_no_error(peer: Peer) -> None:
-    peer.on("DELETE /revisions/7/tags/t", Answer(502), fault(404, "RevisionTagNotFound"))
-    client(peer.url).delete_tag(7, "t")
+    for first in (Answer(502), Answer(504), Answer(204, cut=1)):
+        peer.on("DELETE /revisions/7/tags/t", first, fault(404, "RevisionTagNotFound"))
+        client(peer.url).delete_tag(7, "t")
 
 
 def test_a_denied_load_says_why(peer: Peer) -> None:
@@ -238,3 +258,6 @@ def test_a_denied_load_says_why(peer: Peer) -> None:
     denial = client(peer.url).put("design", [DOCUMENT])
     assert (denial.code, denial.kind) == (409, "DuplicateDocumentExists")
     assert denial.error.detail == "answered 409: Conflict.; already there"
+    peer.on("PUT /buckets/design/documents", fault(500, "DBError"))
+    with pytest.raises(Unavailable):
+        client(peer.url).put("design", [DOCUMENT])

@@ -148,17 +148,23 @@ def test_a_health_of_204_is_enough(peer: Peer) -> None:
     drydock.check_health()
     with pytest.raises(Unavailable, match="unhealthy"):
         drydock.check_health()
+    peer.on("GET /nodes", said("Unauthenticated", 401))
+    with pytest.raises(Refused):  # health is for everybody, so it does not show that our token was good
+        drydock.nodes()
 
 
 def test_a_broken_node_filter_is_asked_again_after_a_pause_and_then_given_up(peer: Peer) -> None:
     pauses: list[float] = []
     peer.on("POST /nodefilter", BROKEN, BROKEN, Answer(200, ["n2", "n1"]), BROKEN)
-    drydock = client(peer.url, retry_pause=30.0, sleep=pauses.append)
+    drydock = DrydockClient(peer.url, token=Tokens(), sleep=pauses.append)
     assert drydock.filter_nodes("http://d/3", None) == {"n1", "n2"}
     assert pauses == [30.0, 30.0]
     with pytest.raises(Unavailable, match="500 Internal Server Error"):
         drydock.filter_nodes("http://d/3", None)
     assert [one.json for one in peer.requests] == [{"design_ref": "http://d/3", "node_filter": None}] * 6
+    peer.on("POST /nodefilter", Answer(200, ["n1", 2]))
+    with pytest.raises(Unavailable):
+        drydock.filter_nodes("http://d/3", None)
 
 
 def test_only_drydocks_own_404_says_that_a_task_is_gone(peer: Peer) -> None:
@@ -200,6 +206,16 @@ def test_machines_are_known_by_host_name(peer: Peer) -> None:
     machines = [{"hostname": "n1", "status_name": "Ready"}, {"hostname": None}, {"status_name": "New"}]
     peer.on("GET /nodes", Answer(200, machines))
     assert client(peer.url).machines() == {"n1": "Ready"}
+
+
+def test_a_node_without_build_data_has_none_if_drydock_itself_says_so(peer: Peer) -> None:
+    record = {"node_name": "n1", "generator": "lshw"}
+    peer.on("GET /nodes/n1/builddata", Answer(200, [record]), said("no", 404), Answer(404, b"<html>"))
+    drydock = client(peer.url)
+    assert [drydock.build_data("n1") for _ in range(2)] == [[record], []]
+    with pytest.raises(PeerError, match="404"):
+        drydock.build_data("n1")
+    assert peer.requests[0].query == [("latest", "true")]
 
 
 def test_an_invalid_design_is_an_answer_and_one_that_cannot_be_judged_an_error(peer: Peer) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from shipyard_api.adapters.maas.client import MaasClient, WrongState
 from shipyard_api.ports.errors import Busy, Refused, Unavailable
-from tests.peer import Answer, Peer
+from shipyard_simulators.maas import bson
+from tests.peer import Answer, Peer, running
+from tests.unit.tables import every_row
 
 KEY = "consumerkey:tokenkey:tokensecret"
 SECRETS = ("tokenkey", "tokensecret", "OAuth ")
@@ -48,7 +50,8 @@ def nonces(peer: Peer) -> list[str]:
 
 def test_an_operation_is_a_signed_form_with_its_name_in_the_query(peer: Peer) -> None:
     peer.on("POST /machines/abc123/", Answer(200, MACHINE))
-    client(peer.url).operate("abc123", "deploy", [("comment", "a b&c"), ("user_data", "I2Nsb3Vk")], marker="m")
+    fields = [("comment", "a b&c"), ("user_data", "I2Nsb3Vk")]
+    assert client(peer.url).operate("abc123", "deploy", fields, marker="m") == MACHINE
     [request] = peer.requests
     assert request.query == [("op", "deploy")]
     assert request.headers["content-type"] == "application/x-www-form-urlencoded"
@@ -144,6 +147,8 @@ def test_what_is_gone_is_none_and_may_be_removed_again(peer: Peer) -> None:
     maas = client(peer.url)
     assert maas.machine("abc123") is None
     assert maas.boot_resources() is None
+    peer.on("GET /boot-resources/", Answer(410))
+    assert client(peer.url).boot_resources() is None
     for _ in range(2):
         maas.delete_machine("abc123")
     assert [one.body for one in peer.asked("DELETE /machines/abc123/")] == [b"", b""]
@@ -153,7 +158,39 @@ def test_what_is_gone_is_none_and_may_be_removed_again(peer: Peer) -> None:
         maas.delete_tag("t")
 
 
+def test_the_version_is_shown_to_everybody_and_proves_no_right(peer: Peer) -> None:
+    peer.on("GET /version/", Answer(200, {"version": "3.5"}))
+    maas = client(peer.url)
+    assert maas.version() == "3.5"
+    for status in (401, 403):
+        peer.on("GET /tags/", Answer(status))
+        with pytest.raises(Refused):
+            maas.tags()
+
+
+def test_details_are_read_from_a_document_and_are_none_of_no_machine(peer: Peer) -> None:
+    peer.on("GET /machines/abc123/", Answer(200, bson.dumps({"lshw": b"<list/>"})), Answer(404))
+    maas = client(peer.url)
+    assert [maas.details("abc123", dict) for _ in range(2)] == [{"lshw": b"<list/>"}, {}]
+    assert peer.requests[0].query == [("op", "details")]
+
+
 # Listing
+
+
+@every_row([(0, 0, 0), (1, 1, 1), (8, 8, 1), (9, 1, 0)])
+def test_the_hardware_of_machines_takes_one_list_rather_than_many_requests(
+    machines: int, requests: int, names: int
+) -> None:
+    """Each name fills a request; ``names``: in each of them."""
+    with running() as peer:
+        peer.on("GET /machines/", Answer(200, [{**MACHINE, "cpu_count": 4}]))
+        maas = client(peer.url)
+        hostnames = [f"{number}".ljust(5980, "n") for number in range(machines)]
+        found = list(maas.hardware(hostnames, ("hostname", "cpu_count")))
+        assert found == [{"hostname": "n1", "cpu_count": 4}] * requests
+        assert maas.requests_for(hostnames) == requests
+        assert [len(request.query) for request in peer.requests] == [names] * requests
 
 
 def test_few_machines_are_asked_for_by_name(peer: Peer) -> None:
@@ -231,3 +268,12 @@ def test_warnings_of_a_machine_are_asked_for(peer: Peer) -> None:
     assert client(peer.url).events("n1", limit=1) == [{"id": 7}]
     wanted = [("op", "query"), ("hostname", "n1"), ("level", "WARNING"), ("limit", "1")]
     assert peer.requests[0].query == wanted
+
+
+def test_events_are_counted_by_their_ids(peer: Peer) -> None:
+    peer.on("GET /events/", *(Answer(200, {"events": [{"id": each} for each in ids]}) for ids in ((), (7,), (7, 9))))
+    maas = client(peer.url)
+    assert [maas.newest_event() for _ in range(3)] == [0, 7, 9]
+    assert maas.events_after("n1", 6) == [{"id": 7}, {"id": 9}]
+    wanted = [("op", "query"), ("hostname", "n1"), ("after", "6"), ("limit", "200")]
+    assert peer.requests[-1].query == wanted
