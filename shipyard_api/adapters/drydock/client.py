@@ -58,7 +58,6 @@ class DrydockClient:
         retry_pause: float = 30.0,
         filter_retries: int = 2,
         sleep: Callable[[float], None] = time.sleep,
-        verify: bool | str = True,
     ) -> None:
         self.scrubber, restarts = Scrubber(), PeerRestarts()
 
@@ -74,7 +73,6 @@ class DrydockClient:
                 total_timeout=2 * read_timeout,
                 first_pause=read_pause,
                 max_body=LARGEST_TASK_LIST,
-                verify=verify,
                 restarts=restarts,
             )
 
@@ -139,10 +137,9 @@ class DrydockClient:
         body = {"design_ref": design, "node_filter": node_filter}
         answer = self._send(self._slow, "POST", "nodefilter", body=body)
         for _ in range(self._filter_retries):
-            if answer.status != 500:
-                break
-            self._sleep(self._retry_pause)
-            answer = self._send(self._slow, "POST", "nodefilter", body=body)
+            if answer.status == 500:
+                self._sleep(self._retry_pause)
+                answer = self._send(self._slow, "POST", "nodefilter", body=body)
         names = _expected(answer).json()
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise answer.unexpected()

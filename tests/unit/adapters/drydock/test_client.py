@@ -1,9 +1,11 @@
 """What goes over the wire, and what each kind of answer means."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
+from shipyard_api.adapters.drydock import client as client_module
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.observing import request_context
 from shipyard_api.observing.request_context import RequestContext
@@ -83,6 +85,22 @@ def test_a_task_is_not_posted_once_getting_a_token_took_too_long(peer: Peer) -> 
     assert (caught.value.sent, caught.value.marker, peer.requests) == (False, MARKER, [])
 
 
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_token_that_comes_late_is_not_used(peer: Peer, monkeypatch: pytest.MonkeyPatch, renewed: bool) -> None:
+    peer.on("POST /tasks", said("Unauthenticated", 401), CREATED)
+    now = [0.0]
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def slowly() -> str:
+        now[0] += 6.0
+        return "token"
+
+    tokens = {"token": Tokens(), "renew_token": slowly} if renewed else {"token": slowly}
+    with pytest.raises(Unavailable, match="getting a token took too long"):
+        client(peer.url, begin_within=5.0, **tokens).create_task(MARKER, BODY)
+    assert len(peer.requests) == renewed
+
+
 POSTED: dict[str, tuple[Answer, type[PeerError], str]] = {
     "400": (said("Unsupported action deploy_node", 400), Refused, "Unsupported action"),
     "403": (said("Forbidden", 403), Refused, "answered 403: Forbidden"),
@@ -135,11 +153,12 @@ def test_an_answer_that_cannot_be_used_is_unavailable(peer: Peer) -> None:
         with pytest.raises(Refused, match="answered 403: Forbidden"):
             call(client(peer.url))
         if name not in ("health", "create"):
-            peer.on(route, Answer(429, b"", {"Retry-After": "7"}))
-            with pytest.raises(Busy) as caught:
-                call(client(peer.url))
-            assert caught.value.retry_after == 7
-        assert len(peer.requests) == (1 if name in ("health", "create") else 2), name
+            for status in (429, 503):
+                peer.on(route, Answer(status, b"", {"Retry-After": "7"}))
+                with pytest.raises(Busy) as caught:
+                    call(client(peer.url))
+                assert caught.value.retry_after == 7
+        assert len(peer.requests) == (1 if name in ("health", "create") else 3), name
 
 
 def test_a_health_of_204_is_enough(peer: Peer) -> None:
@@ -226,7 +245,8 @@ def test_an_invalid_design_is_an_answer_and_one_that_cannot_be_judged_an_error(p
     for answer, error, told in (
         (said("bad body", 400), Refused, "bad body"),
         (said("'NoneType' object has no attribute 'x'", 500), Unavailable, "could not fetch"),
-        (said("Unknown error", 500), Unavailable, "Unknown error"),
+        (said("Unknown error", 500), Unavailable, "POST /validatedesign: answered 500: Unknown error"),
+        (said("no attribute x", 400), Refused, "POST /validatedesign: answered 400"),
     ):
         peer.on("POST /validatedesign", answer)
         with pytest.raises(error, match=told):

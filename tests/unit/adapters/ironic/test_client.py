@@ -11,7 +11,8 @@ from shipyard_api.adapters.ironic.client import IronicClient, Reply
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_simulators.tests.ironic.stories import RECORDINGS
 from shipyard_simulators.tests.recorded import stories
-from tests.peer import Answer, Peer
+from tests.peer import Answer, Peer, running
+from tests.unit.tables import every_row
 
 
 def versions(highest: str = "1.115", lowest: str = "1.1") -> Answer:
@@ -44,9 +45,10 @@ def test_the_highest_version_that_both_speak_is_used(ironic: Peer) -> None:
         ironic.on("GET /v1", versions(highest, lowest))
         with pytest.raises(Refused, match=rf"1\.{lowest[2:]} to {highest}; Shipyard needs one of 1\.69 to 1\.115"):
             client(ironic).version()
-    ironic.on("GET /v1", Answer(200, {}))
-    with pytest.raises(Refused, match="names no API versions; check that the address is Ironic's"):
-        client(ironic).version()
+    for answer in (Answer(200, {}), versions("2.5"), versions("1.x"), versions("1.115", "")):
+        ironic.on("GET /v1", answer)
+        with pytest.raises(Refused, match="names no API versions; check that the address is Ironic's"):
+            client(ironic).version()
 
 
 def test_the_version_is_asked_for_once_and_again_after_a_406(ironic: Peer) -> None:
@@ -73,6 +75,9 @@ def test_a_user_with_a_password_is_sent_as_http_basic_and_nobody_without_one(iro
     client(ironic, basic=("admin", "secret")).version()
     assert not {"authorization", "x-auth-token"} & ironic.requests[0].headers.keys()
     assert ironic.requests[1].headers["authorization"] == "Basic YWRtaW46c2VjcmV0"
+    ironic.on("GET /v1/conductors", wrapped("admin with secret is unknown", 400))
+    with pytest.raises(Refused, match=r"admin with \*\*\* is unknown"):
+        client(ironic, basic=("admin", "secret")).conductors()
 
 
 def test_a_token_that_has_ended_is_renewed_once(ironic: Peer) -> None:
@@ -133,6 +138,8 @@ def test_a_question_that_is_put_off_says_until_when(ironic: Peer) -> None:
 def test_conductors_that_are_not_shown_to_our_user_are_none(ironic: Peer) -> None:
     ironic.on("GET /v1/conductors", wrapped("Access was denied: baremetal:conductor:get", 403))
     assert client(ironic).conductors() is None
+    ironic.on("GET /v1/conductors", Answer(200, {"conductors": [{"hostname": "c1"}]}))
+    assert client(ironic).conductors() == [{"hostname": "c1"}]
 
 
 def test_a_list_is_followed_by_the_query_of_its_next_page_alone(ironic: Peer) -> None:
@@ -161,19 +168,56 @@ def test_a_list_of_another_shape_is_no_answer(ironic: Peer) -> None:
             list(client(ironic).nodes(("uuid",)))
 
 
-def test_a_node_that_is_not_there_is_none(ironic: Peer) -> None:
-    ironic.on("GET /v1/nodes/n1", wrapped("Node n1 could not be found.", 404))
-    assert client(ironic).node("n1", ("uuid",)) is None
+NODE = "/v1/nodes/n1"
+
+
+# The address; the question; the name of a list in the answer; since which version; the statuses that mean: none.
+@every_row(
+    {
+        "a node": (NODE, lambda asking: asking.node("n1", ("uuid",)), "", 69, (404,)),
+        "a runbook": ("/v1/runbooks/r", lambda asking: asking.runbook("r"), "", 69, (404,)),
+        "settings": (f"{NODE}/bios", lambda asking: asking.bios("n1"), "bios", 69, (400, 404)),
+        "firmware": (f"{NODE}/firmware", lambda asking: asking.firmware("n1"), "firmware", 86, (400, 404)),
+        "an inventory": (f"{NODE}/inventory", lambda asking: asking.inventory("n1"), "", 81, (404,)),
+        "a history": (f"{NODE}/history", lambda asking: asking.history("n1"), "history", 78, (403, 404)),
+    }
+)
+def test_what_ironic_does_not_have_is_none(
+    path: str, ask: Callable[[IronicClient], object], name: str, since: int, absent: tuple[int, ...]
+) -> None:
+    entry, none = {"a": 1}, [] if name else None
+    with running() as peer:
+        peer.on("GET /v1", versions(f"1.{since - 1}"), versions(f"1.{since}"))
+        if since > 69:
+            assert ask(client(peer)) == none
+        else:
+            peer.on("GET /v1", versions(f"1.{since}"))
+        assert peer.asked(f"GET {path}") == []
+        for status in (400, 403, 404, 405):
+            peer.on(f"GET {path}", wrapped("no", status))
+            if status in absent:
+                assert ask(client(peer)) == none
+            else:
+                with pytest.raises(Refused):
+                    ask(client(peer))
+        peer.on(f"GET {path}", Answer(404, b"<html>"))  # of a gateway
+        if path.endswith(("/n1", "/history")):
+            assert ask(client(peer)) == none
+        else:
+            with pytest.raises(Refused):
+                ask(client(peer))
+        peer.on(f"GET {path}", Answer(200, {name: [entry]} if name else entry))
+        assert ask(client(peer)) == ([entry] if name else entry)
 
 
 def test_what_ironic_says_to_a_change_is_returned_and_sent_once(ironic: Peer) -> None:
-    asking, statuses = client(ironic), (400, 403, 404, 409, 413, 503)
+    asking, statuses = client(ironic), (400, 403, 404, 409, 413, 501, 503, 505)
     for status in statuses:
         ironic.on("PUT /v1/nodes/n1/states/provision", wrapped("because  of\nthis", status))
         assert asking.provision("n1", {"target": "manage"}) == Reply(status, "because of this")
     unusable: list[tuple[Answer, type[PeerError]]] = [
         (wrapped("database is locked", 500), Unavailable),
-        (Answer(502, b"<html>"), Unavailable),
+        *((Answer(status, b"<html>"), Unavailable) for status in (408, 502, 504)),
         (Answer(429, b"{}", {"Retry-After": "7"}), Busy),
         (Answer(202, b"{}", cut=1), Unavailable),
     ]

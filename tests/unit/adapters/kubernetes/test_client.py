@@ -7,7 +7,7 @@ import pytest
 
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import LONGEST_TEXT, KubernetesClient
-from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 
 ROUTE = "GET /api/v1/nodes"
@@ -86,6 +86,30 @@ def test_each_page_is_asked_for_three_times(peer: Peer) -> None:
     peer.requests.clear()
     assert isinstance(fault(peer), Unavailable)
     assert len(peer.requests) == 3
+
+
+def test_the_kind_of_a_failure_is_that_of_its_status(peer: Peer) -> None:
+    kinds = dict.fromkeys((300, 302, 408, 500, 503, 599), Unavailable) | dict.fromkeys((400, 410, 499), Refused)
+    for status, kind in kinds.items():
+        peer.on(ROUTE, Answer(status, {"kind": "Status", "message": "no"}))
+        error = fault(peer)
+        assert type(error) is kind
+        assert (error.code, error.said) == ((status, "no") if kind is Refused else (None, ""))
+    for status in (429, 503):
+        peer.on(ROUTE, Answer(status, {"kind": "Status"}, {"Retry-After": "7"}))
+        error = fault(peer)
+        assert isinstance(error, Busy)
+        assert error.retry_after == 7
+
+
+def test_another_list_than_the_one_asked_for_is_no_answer(peer: Peer) -> None:
+    for status, body in (
+        (200, {"kind": "PodList"}),
+        (201, {"kind": "NodeList"}),
+        (200, {"kind": "NodeList", "items": 7}),
+    ):
+        peer.on(ROUTE, Answer(status, body))
+        assert f"answered {status}, but of kind {body['kind']}, not NodeList" in fault(peer).detail
 
 
 def test_the_words_of_a_status_are_quoted_without_secrets(peer: Peer) -> None:
