@@ -38,7 +38,7 @@ _TITLES = {
 class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
     """Closes at once when the process has its number of connections, and when the head of a request is late."""
 
-    head_seconds = 10.0
+    head_seconds: float  # set by use_bounded_connections
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)

@@ -55,6 +55,7 @@ def test_a_caller_may_take_the_answer_before_the_connection_ends() -> None:
 
     made._close_transport()
     made._close_transport()
+    made.data_received(b"nothing of this is wanted")
 
     assert transport.calls == ["write_eof", "resume_reading"]
     ((seconds, end),) = timers
@@ -86,6 +87,7 @@ TITLES = {
     400: "The request is not valid HTTP",
     414: "The request line is too long",
     431: "The header fields of the request are too large",
+    500: "Internal Server Error",
     503: "Service Unavailable",
 }
 
@@ -95,6 +97,7 @@ TITLES = {
         (400, "x" * 300, "x" * 200, False),
         (414, "long", "long", False),
         (431, "many", "many", False),
+        (500, "broken", "broken", True),
         (503, "busy", "busy", True),
     ]
 )
