@@ -37,8 +37,12 @@ def client(peer: Peer, **options: Any) -> IronicClient:
 
 def test_the_highest_version_that_both_speak_is_used(ironic: Peer) -> None:
     ironic.on("GET /v1/conductors", Answer(200, {"conductors": []}))
-    for highest, used in (("1.69", "1.69"), ("1.115", "1.115"), ("1.200", "1.115")):
-        ironic.on("GET /v1", versions(highest))
+    for highest, lowest, used in (
+        ("1.69", "1.1", "1.69"),
+        ("1.115", "1.1", "1.115"),
+        ("1.200", "1.115", "1.115"),
+    ):
+        ironic.on("GET /v1", versions(highest, lowest))
         client(ironic).conductors()
         assert ironic.requests[-1].headers["x-openstack-ironic-api-version"] == used
     for lowest, highest in (("1.1", "1.68"), ("1.116", "1.130")):
@@ -206,12 +210,18 @@ def test_what_ironic_does_not_have_is_none(
         else:
             with pytest.raises(Refused):
                 ask(client(peer))
-        peer.on(f"GET {path}", Answer(200, {name: [entry]} if name else entry))
-        assert ask(client(peer)) == ([entry] if name else entry)
+        peer.on(f"GET {path}", Answer(200, {name: [entry]} if name else entry), wrapped("no", 404), Answer(404))
+        asking = client(peer)
+        assert [ask(asking), ask(asking)] == [[entry] if name else entry, none]
+        if not path.endswith("/history"):  # it was there a moment ago
+            with pytest.raises(Unavailable):
+                ask(asking)
 
 
 def test_what_ironic_says_to_a_change_is_returned_and_sent_once(ironic: Peer) -> None:
     asking, statuses = client(ironic), (400, 403, 404, 409, 413, 501, 503, 505)
+    ironic.on("PUT /v1/nodes/n1/states/provision", Answer(202))
+    assert asking.provision("n1", {}) == Reply(202)  # what it refuses from now on might be a restart
     for status in statuses:
         ironic.on("PUT /v1/nodes/n1/states/provision", wrapped("because  of\nthis", status))
         assert asking.provision("n1", {"target": "manage"}) == Reply(status, "because of this")
@@ -225,7 +235,7 @@ def test_what_ironic_says_to_a_change_is_returned_and_sent_once(ironic: Peer) ->
         ironic.on("PUT /v1/nodes/n1/states/provision", answer)
         with pytest.raises(error):
             asking.provision("n1", {"target": "manage"})
-    assert len(ironic.changes) == len(statuses) + len(unusable)
+    assert len(ironic.changes) == 1 + len(statuses) + len(unusable)
 
 
 def test_every_change_has_its_request(ironic: Peer) -> None:
