@@ -111,8 +111,8 @@ def test_an_answer_has_its_kind_and_only_those_without_outcome_are_repeated(peer
             assert (caught.value.code, caught.value.whole_site) == (answer.status, refuses_all), title
 
 
-def test_an_address_of_a_design_is_never_quoted(peer: Peer) -> None:
-    quoted = Answer(400, status("BadRequest", message=f"cannot read {DESIGN}"))
+def test_the_password_of_a_design_is_never_quoted(peer: Peer) -> None:
+    quoted = Answer(400, status("BadRequest", message="cannot read it with secret-word"))
     peer.on("POST /nodes/n1/remove-etcd", quoted)
     peer.on("GET /etcd-cluster-health-statuses", quoted)
     for ask in (lambda: run(peer, Operation.REMOVE_ETCD), lambda: service(peer.url).etcd_health(DESIGN)):
@@ -132,10 +132,10 @@ def test_the_pauses_before_repetitions_double_and_end_when_the_operation_is_not_
     peer.on(ROUTE, Answer(502, "<html>"))
     slept: list[float] = []
     monkeypatch.setattr(teardown, "time", SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append))
-    for wanted_for, pauses in ((99.0, [3.0, 4.0, 2.0]), (6.0, [3.0, 4.0])):
+    for wanted_for, pauses in ((99.0, [2.5, 4.0, 1.0]), (6.0, [2.5, 4.0])):
         slept.clear()
         with pytest.raises(Unavailable):
-            run(peer, first_pause=3.0, ask_every=4.0, is_wanted=lambda wanted_for=wanted_for: sum(slept) < wanted_for)
+            run(peer, first_pause=2.5, ask_every=4.0, is_wanted=lambda wanted_for=wanted_for: sum(slept) < wanted_for)
         assert slept == pauses
 
 

@@ -60,7 +60,7 @@ def test_every_message_becomes_a_finding(promenade: Peer) -> None:
                 said("no Genesis"),
                 said("odd", error=False, level="Warning", name="P1", documents=[document], diagnostic="look here"),
                 "a bare text",
-                said(f"cannot read {DESIGN}"),
+                said("cannot read it with secret-word"),
             ),
         ),
     )
