@@ -122,6 +122,7 @@ class MaasClient:
             system=SYSTEM,
             headers={"Accept": "application/json"},
             credentials=signer(key, now),
+            renew=lambda: None,  # each attempt is signed anew
             scrubber=self.scrubber,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
@@ -291,7 +292,7 @@ class MaasClient:
         public: bool = False,
         parse: Callable[[Iterator[bytes]], Any] | None = None,
     ) -> Response:
-        """Return the answer to a request; it is sent again once if MAAS rejects the signature."""
+        """Return the answer to a request."""
         headers = _FORM if body else {}
         options: RequestOptions = {
             "params": params,
@@ -302,10 +303,7 @@ class MaasClient:
         }
         if parse:
             options["parse"] = parse
-        answer = self._http.send(method, path, **options)
-        if answer.status == 401:
-            answer = self._http.send(method, path, **options)
-        return answer
+        return self._http.send(method, path, **options)
 
 
 def _queries(

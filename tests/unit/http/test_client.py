@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -281,11 +282,21 @@ def test_a_request_is_sent_once_more_with_new_credentials(peer, statuses, status
     assert [text.partition(b"x-auth-token: ")[2][:3].decode() for text in server.requests] == tokens
 
 
-def test_nothing_is_sent_after_its_latest_moment(peer):
-    server = peer(answer("200 OK"))
+@pytest.mark.parametrize("renewed", [False, True])
+def test_nothing_is_sent_once_credentials_took_too_long(peer, monkeypatch, renewed):
+    server = peer(answer("401 Unauthorized"), answer("200 OK"))
+    late = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + late[0])
+    monkeypatch.setattr("shipyard_api.http.client.time", clock)
+
+    def slowly():
+        late[0] += 7200.0
+        return {}
+
+    slow = {"renew": slowly} if renewed else {"credentials": slowly}
     with pytest.raises(Unavailable, match="too long; nothing was sent") as error:
-        client(server).post("tasks", latest=time.monotonic())
-    assert (server.requests, error.value.sent) == ([], False)
+        client(server, **slow).post("tasks", latest=time.monotonic() + 3600.0)
+    assert (len(server.requests), error.value.sent) == (renewed, False)
 
 
 def test_a_large_answer_is_parsed_while_it_arrives(peer):

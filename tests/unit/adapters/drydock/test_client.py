@@ -1,11 +1,9 @@
 """What goes over the wire, and what each kind of answer means."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 
-from shipyard_api.adapters.drydock import client as client_module
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.observing import request_context
 from shipyard_api.observing.request_context import RequestContext
@@ -83,22 +81,6 @@ def test_a_task_is_not_posted_once_getting_a_token_took_too_long(peer: Peer) -> 
     with pytest.raises(Unavailable, match="getting a token took too long; nothing was sent") as caught:
         client(peer.url, begin_within=0.0).create_task(MARKER, BODY)
     assert (caught.value.sent, caught.value.marker, peer.requests) == (False, MARKER, [])
-
-
-@pytest.mark.parametrize("renewed", [False, True])
-def test_a_token_that_comes_late_is_not_used(peer: Peer, monkeypatch: pytest.MonkeyPatch, renewed: bool) -> None:
-    peer.on("POST /tasks", said("Unauthenticated", 401), CREATED)
-    now = [0.0]
-    monkeypatch.setattr(client_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
-
-    def slowly() -> str:
-        now[0] += 6.0
-        return "token"
-
-    tokens = {"token": Tokens(), "renew_token": slowly} if renewed else {"token": slowly}
-    with pytest.raises(Unavailable, match="getting a token took too long"):
-        client(peer.url, begin_within=5.0, **tokens).create_task(MARKER, BODY)
-    assert len(peer.requests) == renewed
 
 
 POSTED: dict[str, tuple[Answer, type[PeerError], str]] = {
