@@ -141,8 +141,8 @@ class RequestOptions(TypedDict, total=False):
     proves (``restarts``), by default its method. ``public``: it is answered to every caller, so its answer proves
     no rights. ``is_wanted``: asked every ``every`` seconds (4) of a wait for the answer; False ends it with
     Unavailable. ``parse``: reads a successful answer while it arrives, for one that is too large for a body; a
-    ValueError becomes Unavailable. ``latest``: nothing is sent after this moment of the monotonic clock, which getting
-    credentials may reach; that raises Unavailable.
+    ValueError becomes Unavailable. ``begin_within``: the seconds after which nothing is sent any more, because getting
+    credentials took so long; that raises Unavailable.
     """
 
     params: Params
@@ -156,7 +156,7 @@ class RequestOptions(TypedDict, total=False):
     is_wanted: Callable[[], bool]
     every: float
     parse: Callable[[Iterator[bytes]], Any]
-    latest: float
+    begin_within: float
 
 
 class HttpClient:
@@ -241,7 +241,8 @@ class HttpClient:
         path = path.lstrip("/")
         headers = self._headers | _checked_headers(options.get("headers", {}))
         limit = options.get("seconds", self._total_timeout)
-        call = _Call(method.upper(), self.base_url, path, headers, limit, options)
+        latest = time.monotonic() + options.get("begin_within", math.inf)
+        call = _Call(method.upper(), self.base_url, path, headers, limit, latest, options)
         answer = self._answer(call)
         if answer.status != 401 or not self._renew:
             return answer
@@ -299,7 +300,7 @@ class HttpClient:
             # A token, alone or after its scheme. OAuth headers have more parts and are new for every request.
             if value.count(" ") <= 1:
                 self.scrubber.hide_passing(value.rpartition(" ")[2])
-        if time.monotonic() > call.options.get("latest", math.inf):
+        if time.monotonic() > call.latest:
             raise self._final(call, "getting a token took too long; nothing was sent", sent=False)
         is_wanted = call.options.get("is_wanted")
         waiting = Waiting(is_wanted, call.options.get("every", 4.0)) if is_wanted else None
@@ -363,6 +364,7 @@ class _Call(Struct, frozen=True):
     path: str
     headers: Headers
     limit: float  # seconds
+    latest: float  # on the monotonic clock
     options: RequestOptions
 
     @property

@@ -21,6 +21,7 @@ from shipyard_api.adapters.deckhand import DeckhandOptions
 from shipyard_api.adapters.drydock import DrydockOptions
 from shipyard_api.adapters.encryption import EncryptionOptions
 from shipyard_api.adapters.encryption.fernet import new_key
+from shipyard_api.adapters.identity import IdentityOptions
 from shipyard_api.adapters.kubernetes import KubernetesOptions
 from shipyard_api.adapters.promenade import PromenadeOptions
 from shipyard_api.domain.actions import ENDED, ActionId, Control, RunState
@@ -277,6 +278,7 @@ class Site:
             designs=DesignStoreOptions(store=DesignStoreName("deckhand" if self.deckhand else EMBEDDED)),
             secrets=EncryptionOptions(keys=Secret(new_key())),
             api=ApiOptions(writes_per_minute=Count(0)),
+            identity=IdentityOptions(token_cache_seconds=0),  # no statement may depend on real time
         )
         engines = {"connect": _connect, "connect_readers": _connect_readers}
         with patch.object(ConnectionWatchdog, "watch"), patch.multiple(parts, **engines):

@@ -20,7 +20,7 @@ _INTRODUCTION = """\
 `./dev torture` plays the whole stack in one process and in virtual time: the API, the engine, a real Postgres, and
 simulated peers. A seed draws a design, a policy, what operators do, and the faults. [The
 checker](reference/history.md) checks the history of each run, and every accepted action must end. The same seed and
-commit give the same history, byte for byte.
+commit give the same history, byte for byte; after other seeds in one process, names of pods may differ.
 
 ```sh
 ./dev torture --seed 7 --history run.jsonl

@@ -97,8 +97,8 @@ class DrydockClient:
         Raises Refused if Drydock created none; Unavailable if that is unknown, which includes every 500 and an
         unreadable answer of success.
         """
-        latest = time.monotonic() + self._begin_within
-        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker, latest=latest)
+        within = self._begin_within
+        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker, begin_within=within)
         if answer.status >= 500:
             hint = (
                 "whether the task was created is unknown (always so if the Drydock user's name exceeds 16 characters)"
@@ -190,15 +190,15 @@ class DrydockClient:
         params: Params = (),
         body: JsonObject | None = None,
         marker: str = "",
-        latest: float = math.inf,
+        begin_within: float = math.inf,
         public: bool = False,
     ) -> Response:
-        """Return the answer to a request. Raises Unavailable if no token has arrived by ``latest`` (``http``)."""
+        """Return the answer to a request. Raises Unavailable if no token arrives within some seconds (``http``)."""
         headers = request_context.headers()
         if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
             headers["X-Context-Marker"] = logged
         options: RequestOptions = {"params": params, "json": body, "headers": headers, "marker": marker}
-        return http.send(method, path, **(options | {"public": public, "latest": latest}))
+        return http.send(method, path, **(options | {"public": public, "begin_within": begin_within}))
 
 
 def _is_requested(text: Raw) -> bool:

@@ -295,7 +295,7 @@ def test_nothing_is_sent_once_credentials_took_too_long(peer, monkeypatch, renew
 
     slow = {"renew": slowly} if renewed else {"credentials": slowly}
     with pytest.raises(Unavailable, match="too long; nothing was sent") as error:
-        client(server, **slow).post("tasks", latest=time.monotonic() + 3600.0)
+        client(server, **slow).post("tasks", begin_within=3600.0)
     assert (len(server.requests), error.value.sent) == (renewed, False)
 
 
