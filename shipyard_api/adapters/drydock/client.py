@@ -97,12 +97,9 @@ class DrydockClient:
         Raises Refused if Drydock created none; Unavailable if that is unknown, which includes every 500 and an
         unreadable answer of success.
         """
-        within = self._begin_within
-        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker, begin_within=within)
+        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker, begin_within=self._begin_within)
         if answer.status >= 500:
-            hint = (
-                "whether the task was created is unknown (always so if the Drydock user's name exceeds 16 characters)"
-            )
+            hint = "whether the task was created is unknown (always so if its user's name exceeds 16 characters)"
             raise Unavailable(SYSTEM, answer.operation, f"{answer.answered(_reason(answer))}; {hint}", marker=marker)
         if not answer.ok:
             raise answer.failure(_reason(answer), marker=marker)
