@@ -277,3 +277,6 @@ def test_events_are_counted_by_their_ids(peer: Peer) -> None:
     assert maas.events_after("n1", 6) == [{"id": 7}, {"id": 9}]
     wanted = [("op", "query"), ("hostname", "n1"), ("after", "6"), ("limit", "200")]
     assert peer.requests[-1].query == wanted
+    peer.on("GET /events/", Answer(200, {"events": [{"id": "9"}]}))
+    with pytest.raises(Unavailable, match="an event lacks a valid id"):
+        maas.newest_event()

@@ -71,6 +71,10 @@ SKIPPED = {"condition": "false"}
             {"between@b": ["first@a"], "last@c": ["between@b", "first@a"]},
         ),
         "across nodes": ([task("first", role=["x"]), after("last", "first", role=["y"])], {"last@b": ["first@a"]}),
+        "across nodes, by a pattern that a group meets first": (
+            [group("x"), task("xy", role=["x"], version="2.0.0"), after("last", "/x.*/", role=["y"])],
+            {"last@b": ["xy@a"]},
+        ),
         "on a node, for what a skipped task waits for on another": (
             [
                 task("first", role=["x"], version="2.0.0"),

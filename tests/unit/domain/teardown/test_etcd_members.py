@@ -26,6 +26,7 @@ NODE = NodeName("n1")
         "IPv6": (EtcdMember(MemberId("1"), peer_urls=("https://[fd00::1]:2380",)), ("fd00:0:0::1",), True),
         "prefix": (EtcdMember(MemberId("1"), peer_urls=("https://10.0.0.11:2380",)), ("10.0.0.1",), False),
         "no URL": (EtcdMember(MemberId("1"), peer_urls=("https://[",)), ("10.0.0.1",), False),
+        "and then one": (EtcdMember(MemberId("1"), peer_urls=("https://[", "https://n1:2380")), (), True),
     },
 )
 def test_a_member_is_on_a_node_by_name_or_by_address(

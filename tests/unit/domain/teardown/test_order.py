@@ -67,6 +67,12 @@ def test_a_kubelet_that_does_not_stop_is_a_warning() -> None:
     assert alone.failed is SHUT_DOWN  # nothing follows that a warning could be for
 
 
+def test_a_hold_forbids_what_has_not_begun_and_fails_what_runs() -> None:
+    last = until(SHUT_DOWN)  # whose own failure is a warning
+    assert last.forbid(SHUT_DOWN, "held").report()[4] == (SHUT_DOWN, Outcome.FAILED, "held")
+    assert last.succeed(SHUT_DOWN).forbid(DESTROY, "held").report()[5] == (DESTROY, Outcome.REFUSED, "held")
+
+
 def test_only_the_next_operation_begins_and_only_a_running_one_ends() -> None:
     with pytest.raises(ValueError, match="destroy-node is not the next operation"):
         until(DRAIN).begin(DESTROY)
