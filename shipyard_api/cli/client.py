@@ -67,7 +67,7 @@ class Api:
                 credentials=self._kept_login if logged_in else self._credentials(login),
                 read_timeout=timeout,
                 total_timeout=max(timeout, LEAST_TOTAL_TIMEOUT),
-                verify=ca_bundle(),
+                ca_file=ca_bundle(),
             )
         except ValueError as error:
             is_given = str(error).startswith("a base URL") and self._options.url
@@ -187,7 +187,7 @@ class Api:
 
         try:
             # The document is outside the API, and everyone may read it, so no token is sent.
-            document = HttpClient(self._root, system="Shipyard", verify=ca_bundle()).get("openapi.json").json()
+            document = HttpClient(self._root, system="Shipyard", ca_file=ca_bundle()).get("openapi.json").json()
             return "Idempotency-Key" in str(document["paths"][f"{API}/{path}"]["post"])
         except (PeerError, LookupError, TypeError):
             return False

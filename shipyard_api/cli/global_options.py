@@ -40,6 +40,6 @@ class GlobalOptions:
         return f"GlobalOptions(url={self.url!r}, form={self.form!r})"  # never the token
 
 
-def ca_bundle() -> str | bool:
-    """Return the file of trusted certificates that the environment names, else True for the system's."""
-    return os.environ.get("REQUESTS_CA_BUNDLE") or True
+def ca_bundle() -> str:
+    """Return the file of trusted certificates that the environment names, empty if it names none."""
+    return os.environ.get("REQUESTS_CA_BUNDLE", "")

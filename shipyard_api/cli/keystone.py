@@ -131,5 +131,5 @@ def _errors_of_keystone(url: str) -> Iterator[None]:
 
 
 def _unreachable(error: BaseException, url: str) -> KeystoneError:
-    cause = describe_failure(error, url, connect=_TIMEOUT, read=_TIMEOUT, verify=ca_bundle())
+    cause = describe_failure(error, url, connect=_TIMEOUT, read=_TIMEOUT, ca_file=ca_bundle())
     return KeystoneError(f"Keystone: {cause.detail}")

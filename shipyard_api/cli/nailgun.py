@@ -35,7 +35,7 @@ class Nailgun:
                 url.rstrip("/").removesuffix(_API) + _API,
                 system="Nailgun",
                 credentials=(lambda: {"X-Auth-Token": token}) if token else None,
-                verify=ca_bundle(),
+                ca_file=ca_bundle(),
             )
         except ValueError as error:
             raise ApiError(f"Error: --url: {error}") from error

@@ -166,7 +166,7 @@ def _write(logins: Mapping[str, Any]) -> None:
 def _read(address: str, whose: str) -> Mapping[str, Any]:
     base, _, path = address.rpartition("/")
     try:
-        answer = HttpClient(base, system=whose, verify=ca_bundle()).get(path)
+        answer = HttpClient(base, system=whose, ca_file=ca_bundle()).get(path)
         if answer.ok:
             return answer.object()
     except (PeerError, ValueError) as error:
@@ -182,5 +182,5 @@ def _session(client: str) -> tuple[Any, Any]:
     except ImportError as error:
         raise LoginError("install authlib, which shipyard[oidc] brings") from error
     session = OAuth2Session(client, token_endpoint_auth_method="none")  # noqa: S106  # a public client
-    session.verify = ca_bundle()
+    session.verify = ca_bundle() or True
     return session, OAuthError

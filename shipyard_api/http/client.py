@@ -168,9 +168,9 @@ class HttpClient:
     then ``renew`` is called and the request, which had no effect, sent once more. Environment proxies and .netrc are
     ignored and redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further
     one. ``retried``: the statuses after which a read is retried. ``scrubber`` learns the tokens that are sent; give it
-    other secrets beforehand. ``tls``: trust and client certificate instead of ``verify``; certificates must be for
-    ``server_name``, or the address without one. ``restarts``: shared by clients of the same peer that have the same
-    credentials.
+    other secrets beforehand. ``ca_file``: trusted certificates instead of the public authorities'. ``tls``: trust and
+    client certificate; certificates must be for ``server_name``, or the address without one. ``restarts``: shared by
+    clients of the same peer that have the same credentials.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class HttpClient:
         read_attempts: int = 3,
         retried: Collection[int] = _NO_ANSWER,
         first_pause: float = 0.2,
-        verify: bool | str = True,
+        ca_file: str = "",
         tls: "ssl.SSLContext | None" = None,
         server_name: str = "",
         restarts: PeerRestarts | None = None,
@@ -204,7 +204,7 @@ class HttpClient:
         self._max_body = max_body
         self._retried = retried
         self._pauses = [first_pause * 2**attempt for attempt in range(read_attempts - 1)]
-        self._verify = verify
+        self._ca_file = ca_file
         self._tls = (tls, server_name)
         self._restarts = restarts or PeerRestarts()
         self._connections: Connections | None = None
@@ -275,7 +275,7 @@ class HttpClient:
                 from shipyard_api.http.deadline import Connections  # only when needed: a slow import of a command
 
                 tls, server_name = self._tls
-                self._connections = Connections(self.base_url, verify=self._verify, tls=tls, server_name=server_name)
+                self._connections = Connections(self.base_url, ca_file=self._ca_file, tls=tls, server_name=server_name)
             return self._connections
 
     def _attempt(self, call: "_Call") -> Response:
@@ -351,7 +351,7 @@ class HttpClient:
 
     def _explain(self, call: "_Call", error: Exception) -> PeerError:
         connect, read = self._timeouts(call)
-        failure = describe_failure(error, self.base_url, connect=connect, read=read, verify=self._verify)
+        failure = describe_failure(error, self.base_url, connect=connect, read=read, ca_file=self._ca_file)
         kind = _Final if failure.lasting else Unavailable
         return kind(self.system, call.operation, failure.detail, marker=call.marker, sent=failure.sent)
 

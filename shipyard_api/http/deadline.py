@@ -92,18 +92,18 @@ class Answer(Struct, frozen=True):
 class Connections:
     """Connections to one address, for any thread.
 
-    ``verify``: a file or directory of trusted certificates, True for the public authorities. ``tls``: trust and
+    ``ca_file``: a file or directory of trusted certificates instead of the public authorities'. ``tls``: trust and
     credentials instead; ``server_name``: checked instead of the address.
     """
 
     def __init__(
-        self, base_url: str, *, verify: bool | str = True, tls: ssl.SSLContext | None = None, server_name: str = ""
+        self, base_url: str, *, ca_file: str = "", tls: ssl.SSLContext | None = None, server_name: str = ""
     ) -> None:
         address = urlsplit(base_url)
         self.address = f"{address.scheme}://{address.netloc}"
         # A zone means something on this host only (RFC 6874); older releases of Python send it.
         self._host = {"Host": re.sub(r"%[^]]*", "", address.netloc)} if "%" in address.netloc else {}
-        trust = {"ssl_context": tls, "server_hostname": server_name or None} if tls else _trust(verify)
+        trust = {"ssl_context": tls, "server_hostname": server_name or None} if tls else _trust(ca_file)
         self._adapter = _Adapter(trust)
         self._session = _Session()
         self._session.trust_env = False
@@ -280,6 +280,6 @@ def _pieces(received: Received, watch: _Watch) -> Iterator[bytes]:
     watch.check()
 
 
-def _trust(verify: bool | str) -> dict[str, Any]:
-    place = verify if isinstance(verify, str) else certifi.where()
+def _trust(ca_file: str) -> dict[str, Any]:
+    place = ca_file or certifi.where()
     return {"cert_reqs": "CERT_REQUIRED", "ca_cert_dir" if Path(place).is_dir() else "ca_certs": place}

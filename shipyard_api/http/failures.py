@@ -31,11 +31,11 @@ class ConnectionFailure(NamedTuple):
 
 
 def describe_failure(
-    error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True
+    error: BaseException, url: str, *, connect: float, read: float, ca_file: str = ""
 ) -> ConnectionFailure:
     """Describe an error below HTTP, of ours or of requests; the libraries' texts quote whole URLs, and each other.
 
-    ``connect``, ``read``: timeouts for the peer at ``url`` in seconds; ``verify`` as for ``HttpClient``.
+    ``connect``, ``read``: timeouts for the peer at ``url`` in seconds; ``ca_file`` as for ``HttpClient``.
     """
     import ssl
 
@@ -45,8 +45,8 @@ def describe_failure(
 
     parts = urlsplit(url)
     where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
-    if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
-        return ConnectionFailure(f"the file of trusted certificates {verify} does not exist", lasting=True, sent=False)
+    if ca_file and parts.scheme == "https" and not Path(ca_file).exists():
+        return ConnectionFailure(f"the file of trusted certificates {ca_file} does not exist", lasting=True, sent=False)
     if isinstance(inner, ValueError) and not isinstance(inner, ssl.SSLError):
         return ConnectionFailure(f"{where} is not a valid address", lasting=True, sent=False)
     if isinstance(inner, ConnectTimeoutError) and not isinstance(inner, NewConnectionError):

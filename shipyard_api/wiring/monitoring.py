@@ -71,14 +71,12 @@ def clock_skew(settings: Settings, provisioner: str, database: Reading) -> Clock
         "Kubernetes": settings.kubernetes.ca_file,
     }
     peers = {
-        name: partial(clock_ahead, url, name, verify=trusted.get(name) or True)
-        for name, url in addresses.items()
-        if url
+        name: partial(clock_ahead, url, name, ca_file=trusted.get(name, "")) for name, url in addresses.items() if url
     }
     return ClockSkew({"database": database, **peers})
 
 
-def clock_ahead(url: str, system: str, *, verify: bool | str = True, timeout: float = 3.0) -> float | None:
+def clock_ahead(url: str, system: str, *, ca_file: str = "", timeout: float = 3.0) -> float | None:
     """Return how many seconds the ``Date`` of a peer is ahead of this host's clock, None without one.
 
     Asks once and without credentials: any answer will do but that of a gateway without its peer. Raises Unavailable.
@@ -86,7 +84,7 @@ def clock_ahead(url: str, system: str, *, verify: bool | str = True, timeout: fl
     """
     try:
         client = HttpClient(
-            url, system=system, verify=verify, read_attempts=1, connect_timeout=timeout, read_timeout=timeout
+            url, system=system, ca_file=ca_file, read_attempts=1, connect_timeout=timeout, read_timeout=timeout
         )
         answer = client.get("", seconds=timeout)
         date = parsedate_to_datetime(answer.headers.get("date", ""))

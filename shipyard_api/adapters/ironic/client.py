@@ -62,7 +62,7 @@ class IronicClient:
         read_timeout: float = 60.0,
         read_pause: float = 0.2,
         page: int = LARGEST_PAGE,
-        verify: bool | str = True,
+        ca_file: str = "",
     ) -> None:
         if token and basic:
             raise ValueError("Ironic takes a token or a user with a password, not both")
@@ -85,7 +85,7 @@ class IronicClient:
                 read_timeout=read_timeout,
                 total_timeout=2 * read_timeout,
                 first_pause=read_pause,
-                verify=verify,
+                ca_file=ca_file,
             )
 
         self._address = base_url

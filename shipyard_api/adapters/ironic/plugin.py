@@ -44,7 +44,7 @@ def _build(
             basic=(options.user, options.password) if options.auth is IronicAuth.BASIC else None,
             connect_timeout=options.connect_timeout_seconds,
             read_timeout=options.read_timeout_seconds,
-            verify=options.ca_file or True,
+            ca_file=options.ca_file,
         )
     except ValueError as error:
         raise SettingsError([f"[ironic] url: {error}"]) from error

@@ -61,7 +61,7 @@ class KeystoneClient:
             read_timeout=options.read_timeout_seconds,
             total_timeout=options.read_timeout_seconds,
             scrubber=Scrubber(options.password),
-            verify=options.ca_file or True,
+            ca_file=options.ca_file,
         )
         self._options = options
         self._identity = Password(**arguments)

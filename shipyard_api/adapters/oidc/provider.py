@@ -126,7 +126,7 @@ class Provider:
                 read_timeout=options.answer_seconds,
                 total_timeout=options.answer_seconds,
                 read_attempts=1,
-                verify=options.ca_file or True,
+                ca_file=options.ca_file,
             )
         except ValueError as error:
             raise Unavailable(SYSTEM, "configuration", "it names no address of its keys") from error

@@ -27,7 +27,7 @@ class PrometheusQueries:
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             total_timeout=2 * read_timeout,
-            verify=ca_file or True,
+            ca_file=ca_file,
         )
 
     def ask(self, query: str) -> QueryResult:

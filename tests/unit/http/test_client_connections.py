@@ -134,14 +134,14 @@ def test_nothing_is_sent_to_a_server_that_is_not_trusted(listening, authority):
 
 def test_a_trusted_server_that_hangs_up_may_have_acted(listening, authority):
     where = listening(with_tls(authority, b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{"))
-    error = failure(f"https://{where}", verify=str(authority.file))
+    error = failure(f"https://{where}", ca_file=str(authority.file))
     assert (error.sent, error.detail) == (True, f"the answer of {where} was cut short or broken (IncompleteRead)")
 
 
 @pytest.mark.parametrize("path", ["none.pem", "broken.pem"])
 def test_without_certificates_to_trust_nothing_is_sent(listening, authority, tmp_path, path):
     (tmp_path / "broken.pem").write_text("no certificate")
-    error = failure(f"https://{listening(with_tls(authority))}", verify=str(tmp_path / path))
+    error = failure(f"https://{listening(with_tls(authority))}", ca_file=str(tmp_path / path))
     assert not error.sent
     assert path == "broken.pem" or error.detail == (
         f"the file of trusted certificates {tmp_path}/none.pem does not exist"
