@@ -6,8 +6,8 @@ A peer joins by a class like ``DrydockPeer`` and a line in ``PEERS``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -116,6 +116,14 @@ class Peer:
         """Mistreat requests in these ways from now on, and in no other."""
         self._faults = faults
         self._call("POST", f"{self.url}/simulator/faults", yaml.safe_dump(list(faults)).encode())
+
+    @contextmanager
+    def behaving(self) -> Iterator[None]:
+        """Mistreat no request while the block lasts."""
+        faults = self._faults
+        self.play(())
+        yield
+        self.play(faults)
 
     def enrol(self, node: str) -> None:
         """Let the peer know a machine again that it was made to forget; one that reads designs by itself knows it."""
