@@ -99,7 +99,7 @@ class DrydockClient:
         """
         answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker, begin_within=self._begin_within)
         if answer.status >= 500:
-            hint = "whether the task was created is unknown (always so if its user's name exceeds 16 characters)"
+            hint = "whether the task was created is unknown (always so if Drydock's user has a name of over 16 letters)"
             raise Unavailable(SYSTEM, answer.operation, f"{answer.answered(_reason(answer))}; {hint}", marker=marker)
         if not answer.ok:
             raise answer.failure(_reason(answer), marker=marker)
