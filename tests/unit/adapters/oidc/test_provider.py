@@ -3,7 +3,6 @@
 import base64
 import hmac
 import json
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -22,7 +21,7 @@ from shipyard_api.ports.errors import Unavailable
 from shipyard_api.settings.types import Address
 from tests import simulated_provider
 from tests.peer import Answer
-from tests.simulated_provider import AUDIENCE
+from tests.simulated_provider import AUDIENCE, MOMENT
 from tests.unit.tables import table
 
 
@@ -33,7 +32,7 @@ class Clock:
         self.ahead = 0.0
 
     def wall(self) -> float:
-        return time.time() + self.ahead
+        return MOMENT + self.ahead
 
     def monotonic(self) -> float:
         return 1000.0 + self.ahead
@@ -130,11 +129,11 @@ FORGED: dict[str, Forger] = {
         {"alg": "ES256"}, ECKey.generate_key("P-256")
     ),
     "other claims under the signature": _altered,
-    "expired": lambda signer: signer.token(exp=int(time.time()) - 60),
+    "expired": lambda signer: signer.token(exp=MOMENT - 60),
     "without an end": lambda signer: signer.token(exp=None),
     "an end that is a text": lambda signer: signer.token(exp="never"),
-    "not valid yet": lambda signer: signer.token(nbf=int(time.time()) + 120),
-    "issued in the future": lambda signer: signer.token(iat=int(time.time()) + 120),
+    "not valid yet": lambda signer: signer.token(nbf=MOMENT + 120),
+    "issued in the future": lambda signer: signer.token(iat=MOMENT + 120),
     "another audience": lambda signer: signer.token(aud="payroll"),
     "other audiences": lambda signer: signer.token(aud=["payroll", "shipyard-not"]),
     "no audience": lambda signer: signer.token(aud=None),
