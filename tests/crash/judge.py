@@ -224,16 +224,25 @@ class Judge:
         return any(self.nodes[node] == ("failure", "timeout") for node in group.members)
 
 
+def going_on(begun: list[Begun], ended: list[Ended]) -> list[Begun]:
+    """Return what goes on at the peer: of each phase of a node its newest beginning, if no end came after it.
+
+    The end of an earlier attempt says nothing about the one of a retry.
+    """
+    last = {(one.phase, one.node): one.at for one in sorted(ended, key=lambda one: one.at)}
+    newest = {(one.phase, one.node): one for one in sorted(begun, key=lambda one: one.at)}
+    return [one for key, one in newest.items() if key not in last or last[key] < one.at]
+
+
 def unwatched(begun: list[Begun], ended: list[Ended], held: Collection[str]) -> list[str]:
     """Return what goes on at the peer and is no straggler, although its action has ended.
 
     ``held``: the nodes of stragglers.
     """
-    done = {(one.phase, one.node) for one in ended}
     return [
         f"{one.node}: {one.phase} of {one.at:%H:%M:%S} goes on, and it is no straggler"
-        for one in begun
-        if (one.phase, one.node) not in done and one.node not in held
+        for one in going_on(begun, ended)
+        if one.node not in held
     ]
 
 

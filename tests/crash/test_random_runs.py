@@ -31,7 +31,7 @@ from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.stragglers import WatchStragglers
 from tests import run_histories
-from tests.crash.judge import Judge, unwatched
+from tests.crash.judge import Judge, going_on, unwatched
 from tests.crash.random_plans import Plan, plan_of
 from tests.simulated_peers import PEERS
 from tests.simulated_world import SimulatedWorld
@@ -219,9 +219,8 @@ class Run:
         if not held:
             return
         WatchStragglers(world.store(), world.provisioner, world.clock.now, 30.0, "watcher")()
-        done = {(one.phase, one.node) for one in peer.ended()}
-        going_on = {one.node for one in peer.begun() if (one.phase, one.node) not in done}
-        forgotten = [sorted(nodes) for nodes in world.straggling_nodes() if not nodes & going_on]
+        busy = {one.node for one in going_on(peer.begun(), peer.ended())}
+        forgotten = [sorted(nodes) for nodes in world.straggling_nodes() if not nodes & busy]
         if forgotten and not self.forgot:
             self.complaints.append(f"{forgotten} are stragglers still, and the peer is done with all of them")
 
