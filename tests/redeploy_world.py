@@ -302,7 +302,7 @@ class RedeployWorld(SimulatedWorld):
         self.running.close()
 
     def _let_join(self) -> None:
-        deployed = [one for one in self.peer.ended() if one.phase == "deploy" and one.ok]
+        deployed = [one for one in self.peer.ended() if one.phase == "deploy" and one.ok and not one.skipped]
         for one in deployed[self._joined :]:
             self.apiserver.join(one.node)
             if one.node in self.with_members:

@@ -56,13 +56,17 @@ class Begun:
 
 @dataclass(frozen=True)
 class Ended:
-    """A simulator was done with a node in a phase. ``told``: when it began to say so (None: it never did)."""
+    """A simulator was done with a node in a phase. ``told``: when it began to say so (None: it never did).
+
+    ``skipped``: it found the phase done before, and did nothing.
+    """
 
     phase: str
     node: str
     ok: bool
     at: datetime
     told: datetime | None
+    skipped: bool = False
 
 
 class Peer:
@@ -229,11 +233,18 @@ class DrydockPeer(Peer):
 
     def ended(self) -> list[Ended]:
         told = {event["task_id"]: time_of(event) for event in self.events() if event["event"] == "task_ended"}
-        phases = {"node_prepared": "prepare", "node_deployed": "deploy"}
+        good, phases = {"node_prepared", "node_deployed", "node_skipped"}, ("prepare", "deploy")
         return [
-            Ended(event["phase"], event["node"], event["event"] in phases, time_of(event), told.get(event["task_id"]))
+            Ended(
+                event["phase"],
+                event["node"],
+                event["event"] in good,
+                time_of(event),
+                told.get(event["task_id"]),
+                skipped=event["event"] == "node_skipped",
+            )
             for event in self.events()
-            if event["event"] in (*phases, "node_failed") and event["phase"] in phases.values()
+            if event["event"] in (*good, "node_failed") and event["phase"] in phases
         ]
 
     def destroyed(self) -> list[Begun]:

@@ -229,9 +229,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         self, state: RolloutState, asked: Question | Effect, report: Report | PeerFailure, now: datetime
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
-        match asked, report:
-            case SeekCases(), SoughtCases() as sought:  # the rollout has ended, and its report is written
-                return Folded(state, cases.fold(state, sought, ended=True))
+        if isinstance(report, SoughtCases):  # the rollout has ended, and its report is written
+            return Folded(state, cases.fold(state, report, ended=True))
         folded = self._settled(state, self._folded(state, asked, report, now), now)
         return hardware.paced(folded, report, now) if state.rollout is not None and not state.failed else folded
 
@@ -332,7 +331,9 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     def _poll(self, state: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
         design, jobs, nodes = self._design(state), dict[JobId, Work](), list[NodeName]()
         drains, uncordons = dict[JobId, tuple[NodeName, ...]](), frozenset[JobId]()
-        over = late_nodes.over(state, late_nodes.rule(state), now)
+        due = rollout_state.due(state, now)
+        # Something is done with these by what the report says: they time out, or the rule of late nodes is applied.
+        over = due | late_nodes.over(state, late_nodes.rule(state), now)
         for move in rollout.running:
             watch, way = state.watches[move], state.way(move)
             if watch.at_provisioner and way.job(move.phase) is WayPhase.DRAIN:
@@ -349,9 +350,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
                 jobs[watch.job.id] = Work(does, design, unsettled, erases, steps, again, fresh)
             elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
-        late = any(job_deadline <= now for job_deadline in rollout_state.job_deadlines(state))
         gates, policy = open_gates(rollout, now), pacing.waits(rollout, now, state.action)
-        look, accepting = cases.next_look(state, self.cases), tuple(node_waits.polls(state))
+        look, accepting, late = cases.next_look(state, self.cases), tuple(node_waits.polls(state)), bool(due)
         return PollJobs(jobs, tuple(nodes), accepting, late, gates, state.action, policy, look, None, drains, uncordons)
 
     def _fold_no_members(self, state: RolloutState, trouble: PeerFailure, now: datetime) -> Folded[RolloutState]:

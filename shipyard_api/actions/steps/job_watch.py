@@ -219,6 +219,11 @@ def limit(job: Job, limits: Limits) -> tuple[End, datetime, str]:
     return min(queue, (End.TIME_UP, job.silent_since + work, why), key=lambda limit: limit[1])
 
 
+def is_due(job: Job, limits: Limits, now: datetime) -> bool:
+    """Return whether the time of a job is up: its next report decides, so it must have been read for that."""
+    return limit(job, limits)[1] <= now
+
+
 def shown_as(labels: Mapping[NodeName, str]) -> str:
     """Return which nodes have which label, the rarest first: ``cmp01-2 Deploying, 3 Deployed``."""
     by_label: dict[str, list[NodeName]] = {}

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from shipyard_api.actions.steps import pacing
 from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
-from shipyard_api.actions.steps.job_watch import Job, Limits, described
+from shipyard_api.actions.steps.job_watch import Job, Limits, described, is_due
 from shipyard_api.actions.steps.job_watch import limit as job_limit
 from shipyard_api.actions.steps.joining import Joining, deadline
 from shipyard_api.actions.steps.rollout_messages import move_from_json, move_to_json
@@ -290,11 +290,13 @@ def _late(watch: Watch) -> str:
     return f", late: {' '.join(nodes[:MOST_LATE])}{omitted}" if nodes else ""
 
 
-def job_deadlines(state: RolloutState) -> list[datetime]:
-    """Return when the time of each job is up that the provisioner works on."""
-    return [
-        job_limit(watch.job, _limits(state, move))[1] for move, watch in state.watches.items() if watch.at_provisioner
-    ]
+def due(state: RolloutState, now: datetime) -> frozenset[Move]:
+    """Return the moves that the provisioner works on, and whose time is up."""
+    return frozenset(
+        move
+        for move, watch in state.watches.items()
+        if watch.at_provisioner and is_due(watch.job, _limits(state, move), now)
+    )
 
 
 def timed_out(state: RolloutState, move: Move, why: str) -> str:

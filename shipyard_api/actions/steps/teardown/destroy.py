@@ -11,7 +11,7 @@ from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.job_watch import End, Job, Submitted
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
-from shipyard_api.actions.steps.teardown.state import NodeState, waiting
+from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, waiting
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.markers import marker_of
@@ -71,6 +71,7 @@ class Destroy(Part[DestroyReport]):
         parameters = {"design": self.design_of(task.revision), "wipe": task.wipe.value}
         parameters |= {"leaves": "yes"} if task.leaves else {}
         if state.job is not None:
+            parameters |= {"fresh": "yes"} if job_watch.is_due(state.job, _limits(task), now) else {}
             return Look(self.request(state, now, "job", job=state.job.id, **parameters))
         if not state.checked and self.nodes is not None:
             return Look(self.request(state, now, "pods"))
@@ -142,11 +143,9 @@ class Destroy(Part[DestroyReport]):
         return (WorkLeftBehind(_DESTROY.value, state.job.id, design, (state.node,), why),)
 
     def _judge(self, state: NodeState, report: JobReport | PeerFailure, now: datetime) -> Folded[NodeState]:
-        task = state.task
-        limits = job_watch.Limits(task.destroy.interval, task.destroy.timeout, task.queue_limit)
         if state.job is None:
             raise ValueError("no job is at work")
-        watched = job_watch.judge(state.job, report, limits, now)
+        watched = job_watch.judge(state.job, report, _limits(state.task), now)
         state = replace(state, job=watched.job)
         if watched.end is None:
             silent = (report.detail,) if isinstance(report, PeerFailure) else ()
@@ -163,4 +162,9 @@ class Destroy(Part[DestroyReport]):
 
     def _work(self, request: Request) -> Work:
         more = request.more
-        return Work(_DESTROY, more["design"], (request.node,), Wipe(more["wipe"]), leaves="leaves" in more)
+        wipe, fresh, leaves = Wipe(more["wipe"]), "fresh" in more, "leaves" in more
+        return Work(_DESTROY, more["design"], (request.node,), wipe, fresh=fresh, leaves=leaves)
+
+
+def _limits(task: TeardownTask) -> job_watch.Limits:
+    return job_watch.Limits(task.destroy.interval, task.destroy.timeout, task.queue_limit)

@@ -61,6 +61,17 @@ def test_a_phase_runs_from_the_first_report_that_says_so() -> None:
     assert watch.job.running_since == at(10)
 
 
+def test_the_report_by_which_a_job_times_out_is_read_for_it() -> None:
+    """A listing serves several reports, and a server may have been deployed since the newest one."""
+    state = begun(TWO_GROUPS, mode=Mode(max_parallel_groups=2))
+    submit(state, "j", T0)
+    submit(state, "k", at(20))
+    poll(state, at(20), running("j"), running("k"))
+    for seconds, fresh in ((319, []), (320, ["j", "k"])):
+        look = question(state, at(seconds))
+        assert ([job for job, work in look.jobs.items() if work.fresh], look.machines) == (fresh, bool(fresh))
+
+
 def test_a_move_that_can_start_does_not_wait_for_the_next_poll() -> None:
     state = preparing(mode=Mode(max_parallel_groups=2))
     folded = poll(state, at(10), queued("j"))

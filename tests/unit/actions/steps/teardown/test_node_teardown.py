@@ -436,6 +436,13 @@ def test_a_paused_teardown_polls_the_job_of_the_provisioner_and_nothing_else() -
     assert kind.watch(state, now) is None
 
 
+def test_the_report_by_which_a_destroy_times_out_is_read_for_it() -> None:
+    kind, state, now = destroying()
+    limit = state.task.destroy.timeout
+    looks = [kind.watch(state, now + timedelta(seconds=seconds)) for seconds in (limit - 1, limit)]
+    assert ["fresh" in look.question.more for look in looks if look] == [False, True]
+
+
 @every_row(
     [
         (
