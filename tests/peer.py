@@ -72,6 +72,12 @@ class Peer(ThreadingHTTPServer):
         """Set the answers of a route such as ``GET /tasks``."""
         self.answers[route] = list(answers)
 
+    def forget(self) -> None:
+        """Have no answer, and no request, as at first: a peer serves many tests."""
+        self.answers.clear()
+        self.otherwise.clear()
+        self.requests.clear()
+
     def asked(self, route: str) -> list[Request]:
         return [one for one in self.requests if f"{one.method} {one.path}" == route]
 

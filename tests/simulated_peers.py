@@ -126,8 +126,10 @@ class Peer:
         """Mistreat no request while the block lasts."""
         faults = self._faults
         self.play(())
-        yield
-        self.play(faults)
+        try:
+            yield
+        finally:
+            self.play(faults)
 
     def enrol(self, node: str) -> None:
         """Let the peer know a machine again that it was made to forget; one that reads designs by itself knows it."""

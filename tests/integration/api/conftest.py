@@ -171,8 +171,7 @@ def known_tokens() -> list[tuple[str, dict[str, Any]]]:
 
 
 def new_site(app: Mount, store: Store, engine: sa.Engine, drydock: Peer) -> Site:
-    drydock.answers.clear()
-    drydock.requests.clear()
+    drydock.forget()
     drydock.on("POST /validatedesign", NO_FAULT)
     drydock.on("GET /nodes", Answer(200, MACHINES))
     with engine.begin() as connection:
