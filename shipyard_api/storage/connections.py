@@ -30,7 +30,7 @@ _QUESTION = struct.pack("!ii", 8, 80_877_103)
 
 
 class ConnectionWatchdog:
-    """Watches the connections of engines, in a thread that starts with the first connection.
+    """Watches the connections of engines, in a thread that lasts from the first of them to the last.
 
     In seconds: ``longest``, after which a server is asked whether it answers; ``patience`` for its answer; ``every``,
     the pause between two looks.
@@ -58,9 +58,15 @@ class ConnectionWatchdog:
                 self._thread.start()
 
     def _run(self) -> None:
-        while True:
+        while self._is_needed():
             time.sleep(self._every)
             self._look()
+
+    def _is_needed(self) -> bool:
+        with self._lock:
+            if not self._connections:
+                self._thread = None
+            return self._thread is not None
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -92,6 +98,7 @@ class ConnectionWatchdog:
 
     def _answers(self, family: int, server: Any) -> bool:
         """Return False only if the server, or its kernel, accepts a connection and sends nothing."""
+        asked_at = time.monotonic()
         try:
             with socket.socket(family) as probe:
                 probe.settimeout(self._patience)
@@ -99,7 +106,8 @@ class ConnectionWatchdog:
                 probe.sendall(_QUESTION)
                 probe.recv(1)
         except TimeoutError:
-            return False
+            # If this process itself stood still meanwhile, it has heard nobody.
+            return time.monotonic() - asked_at > 2 * self._patience
         except OSError:
             pass  # its kernel refuses, and so ends the waiting connections by itself
         return True
