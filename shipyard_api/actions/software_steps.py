@@ -15,7 +15,7 @@ from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.documents import Rendering, Revision
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, errors, messages_in_short
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.software import is_whole, software_digests
 from shipyard_api.domain.strategy.strategy import Strategy
@@ -137,6 +137,4 @@ def keeping(tx: Transaction, software: StageSoftware, retried: ActionId) -> Stag
 
 def no_plan(findings: Iterable[Finding]) -> NoPlan:
     """Return these faults as the reason why nothing runs."""
-    texts = [finding.message for finding in findings]
-    omitted = f" (and {len(texts) - _SHOWN} more)" if len(texts) > _SHOWN else ""
-    return NoPlan(" ".join(texts[:_SHOWN]) + omitted)
+    return NoPlan(messages_in_short(findings, _SHOWN))

@@ -9,11 +9,10 @@ from shipyard_api.actions.admission import last_with
 from shipyard_api.actions.frozen_software import has_graph
 from shipyard_api.actions.inputs import teardown_inputs
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.deploy_steps.planning import in_short
 from shipyard_api.domain.deploy_steps.templates import TemplateStep
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import InvalidDesign, NothingDrains, TooManyReinstalls
-from shipyard_api.domain.findings import Finding, errors, warning
+from shipyard_api.domain.findings import Finding, errors, in_short, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.policy import Rule
 from shipyard_api.domain.rollout.policy.reading import PolicyInputs

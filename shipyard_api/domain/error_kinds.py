@@ -14,7 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, errors, in_short
 
 NAMED = 5
 """As many nodes or findings are named in a sentence."""
@@ -174,13 +174,12 @@ def joined(separator: str, most: int | None = None) -> Callable[[Sequence[Findin
 
 def named(nodes: Sequence[str]) -> str:
     """Return the first of these nodes, and how many more there are."""
-    omitted = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-    return f"node {', '.join(nodes[:NAMED])}{omitted}"
+    return f"node {in_short(nodes, NAMED)}"
 
 
 def some(names: Sequence[str]) -> str:
     """Return the first of these names, and whether there are more."""
-    return ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+    return in_short(names, NAMED, more=", …")
 
 
 def whole_seconds(pause: float) -> int:

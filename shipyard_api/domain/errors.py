@@ -24,7 +24,7 @@ from shipyard_api.domain.error_kinds import (
     some,
     whole_seconds,
 )
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import Finding, error, in_short
 from shipyard_api.domain.holds import Hold, by_node
 
 UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
@@ -85,10 +85,9 @@ def _wrong_state(control: Control, needed: str, actual: str) -> Text:
 
 def _held(holds: Sequence[Hold]) -> Text:
     nodes = by_node(holds)
-    which = "; ".join(f"node {node} is {why}" for node, why in list(nodes.items())[:NAMED])
-    omitted = f"; and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    which = in_short((f"node {node} is {why}" for node, why in nodes.items()), NAMED, "; ", "; and {} more")
     way_out = "Release the holds, or use the parameter force=true if the policy allows you to override them."
-    return Text(f"{which}{omitted}. {way_out}", findings=_each(holds))
+    return Text(f"{which}. {way_out}", findings=_each(holds))
 
 
 def _not_overridden(holds: Sequence[Hold]) -> Text:

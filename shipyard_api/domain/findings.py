@@ -10,6 +10,9 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
+MOST_NAMED = 10
+"""How many nodes, or whatever it is about, a sentence names."""
+
 
 class Level(Enum):
     """Severity of a finding; the values are the words on the wire."""
@@ -52,6 +55,17 @@ class Finding(Struct, frozen=True):
     def about(self, document: DocumentRef) -> "Finding":
         """Return the same finding with a further document."""
         return replace(self, documents=(*self.documents, document))
+
+
+def in_short(texts: Iterable[object], most: int = MOST_NAMED, between: str = ", ", more: str = " and {} more") -> str:
+    """Return the first ``most`` texts as part of a sentence, and after them how many ``more`` there are."""
+    every = list(texts)
+    return between.join(map(str, every[:most])) + (more.format(len(every) - most) if len(every) > most else "")
+
+
+def messages_in_short(findings: Iterable[Finding], most: int = 1) -> str:
+    """Return the first messages, and how many more there are; empty if there are none."""
+    return in_short((finding.message for finding in findings), most, " ", " (and {} more)")
 
 
 def error(name: str, message: str, *, path: str = "", diagnostic: str = "") -> Finding:

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from msgspec import Struct
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.findings import DocumentRef, Finding, Level, in_short
 from shipyard_api.domain.nodes import NodeName
 
-MOST_NAMED = 10  # nodes in the message of one finding; its documents are all of them
 _TO_DO = "rename these BaremetalNode documents"
 
 
@@ -65,11 +64,11 @@ def check_names(
     odd = [name for name in ordered if limits.names is not None and not limits.names.fullmatch(name)]
     findings = []
     for level, names in _by_level(long, deployed):
-        shown = _listed([f"{name} ({len(name)})" for name in names])
+        shown = in_short(f"{name} ({len(name)})" for name in names)
         message = f"{limits.system} accepts node names of at most {limits.longest_name} characters. Longer: {shown}."
         findings.append(_finding("NodeNameTooLong", level, f"{message} Shorten them: {_TO_DO}.", names))
     for level, names in _by_level(odd, deployed):
-        message = f"{limits.system} accepts only node names {limits.names_are}. Others: {_listed(names)}."
+        message = f"{limits.system} accepts only node names {limits.names_are}. Others: {in_short(names)}."
         findings.append(_finding("NodeNameNotAccepted", level, f"{message} To correct them, {_TO_DO}.", names))
     if limits.ignores_case:
         findings.extend(_twins(limits, ordered, deployed))
@@ -91,11 +90,6 @@ def _by_level(names: Sequence[NodeName], deployed: Collection[NodeName]) -> Iter
     affected = [name for name in names if name in deployed]
     others = [name for name in names if name not in deployed]
     yield from ((level, held) for level, held in ((Level.ERROR, affected), (Level.WARNING, others)) if held)
-
-
-def _listed(texts: Sequence[str]) -> str:
-    omitted = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
-    return f"{', '.join(texts[:MOST_NAMED])}{omitted}"
 
 
 def _finding(name: str, level: Level, message: str, nodes: Sequence[NodeName]) -> Finding:

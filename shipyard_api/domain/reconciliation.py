@@ -9,13 +9,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import Finding, error, in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.stored import ByFields
 
 OURS, OTHERS = "ours", "others"
-_MOST = 10  # nodes named in a sentence
 
 
 class DoubtfulJob(ByFields, Struct, frozen=True):
@@ -27,7 +26,7 @@ class DoubtfulJob(ByFields, Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the job as part of a sentence."""
-        return f"job {self.job} ({self.operation} of {_named(self.nodes)})"
+        return f"job {self.job} ({self.operation} of {in_short(self.nodes)})"
 
 
 class Doubt(ByFields, Struct, frozen=True):
@@ -42,7 +41,7 @@ class Doubt(ByFields, Struct, frozen=True):
         """Return why nothing is sent."""
         return (
             f"history was lost, and {', '.join(map(str, self.jobs))} may be this action's or another client's: "
-            f"{self.operation} is not sent to {_named(self.nodes)}"
+            f"{self.operation} is not sent to {in_short(self.nodes)}"
         )
 
 
@@ -98,11 +97,6 @@ def _faults(written: JsonObject, asked: set[str]) -> Iterator[Finding]:
         yield error("UnknownJob", f"The action is not asked about job {job[:60]!r}. {known}")
     for job in sorted({job for job in named if named.count(job) > 1}):
         yield error("TwoAnswers", f"Job {job[:60]} is named twice.")
-
-
-def _named(nodes: Sequence[NodeName]) -> str:
-    omitted = f" and {len(nodes) - _MOST} more" if len(nodes) > _MOST else ""
-    return ", ".join(nodes[:_MOST]) + omitted
 
 
 def _are(jobs: frozenset[str]) -> str:

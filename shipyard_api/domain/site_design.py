@@ -17,7 +17,7 @@ from shipyard_api.domain.deploy_steps.planning import RequestedSteps, only, requ
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find
 from shipyard_api.domain.drift.firmware import read_firmware
-from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
+from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, in_short, info, messages_in_short, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.expected import chosen_mode, read_expected
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -354,8 +354,7 @@ def _unused(documents: Sequence[Document], used: Document | None, check: SchemaC
         else:
             continue
         if faults:
-            omitted = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            message = f"This document is not used, and not sound: {faults[0].message}{omitted}"
+            message = f"This document is not used, and not sound: {messages_in_short(faults)}"
             yield info("UnusedDocumentNotSound", message, path=faults[0].path).about(document.ref)
 
 
@@ -370,15 +369,9 @@ def _members(
     deployed = frozenset().union(*members.values())
     left_out = machines.nodes.keys() - deployed
     if left_out:
-        examples = ", ".join(sorted(left_out)[:10])
-        member_faults.append(
-            info(
-                "NodesInNoDeploymentGroup",
-                f"{len(left_out)} node(s) are in no deployment group and will not be deployed: {examples}"
-                f"{', …' if len(left_out) > 10 else ''}.",
-                path="/groups",
-            )
-        )
+        names = in_short(sorted(left_out), more=", …")
+        message = f"{len(left_out)} node(s) are in no deployment group and will not be deployed: {names}."
+        member_faults.append(info("NodesInNoDeploymentGroup", message, path="/groups"))
     about = [finding.about(ref) if ref else finding for finding in member_faults]
     return [*about, *check_names(limits, machines.nodes.keys(), deployed)]
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from shipyard_api.domain.approvals import WaveGate
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.reconciliation import Doubt
 
@@ -116,12 +117,11 @@ def together(waits: Sequence[WaitingFor]) -> WaitingFor | None:
     if not waits:
         return None
     in_order = sorted(waits, key=lambda wait: (wait.since, wait.who, wait.what))
-    awaited = list(dict.fromkeys(wait.what for wait in in_order))
-    omitted = f" and {len(awaited) - _MOST} more" if len(awaited) > _MOST else ""
+    awaited = dict.fromkeys(wait.what for wait in in_order)
     answers = dict.fromkeys(wait.last_answer for wait in in_order[:_MOST] if wait.last_answer)
     return WaitingFor(
         ", ".join(dict.fromkeys(wait.who for wait in in_order)),
-        "; ".join(awaited[:_MOST]) + omitted,
+        in_short(awaited, _MOST, "; "),
         in_order[0].since,
         "; ".join(answers),
         max((wait.answered_at for wait in waits if wait.answered_at), default=None),

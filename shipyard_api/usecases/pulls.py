@@ -17,7 +17,7 @@ from shipyard_api.domain.actions import PULL_DESIGN, ActionId
 from shipyard_api.domain.documents import BufferMode, Change, Collection, Document, Revision, Version
 from shipyard_api.domain.error_kinds import Conflict, Invalid, ShipyardError
 from shipyard_api.domain.errors import BufferOccupied, NothingLoaded
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, errors, messages_in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.plans.errors import PlanDiffers
 from shipyard_api.domain.plans.plan import PlanId
@@ -176,7 +176,7 @@ class PullDesign:
         try:
             documents = self.load.documents(entries)
         except Invalid as faults:
-            raise BrokenTree(_first(errors(faults.findings))) from faults
+            raise BrokenTree(messages_in_short(errors(faults.findings))) from faults
         versions = read_versions(self.load.designs)
         if versions.buffer is not None and self._holds(versions, documents):
             return versions.buffer, True
@@ -185,7 +185,7 @@ class PullDesign:
             return self.load(self.collection, BufferMode.REJECT_ON_CONTENTS, entries, own=own).revision, True
         except Invalid as nothing:
             if nothing.kind is not NothingLoaded:
-                raise BrokenTree(_first(errors(nothing.findings)) or str(nothing)) from nothing
+                raise BrokenTree(messages_in_short(errors(nothing.findings)) or str(nothing)) from nothing
             if own is not None:
                 self.load.discard(own)
             return versions.committed or Revision(0), False
@@ -244,10 +244,4 @@ def _entries(files: Mapping[str, bytes], read: Callable[[bytes], Sequence[object
 def _refuse(findings: Sequence[Finding]) -> None:
     """Raise BrokenTree if there are errors."""
     if wrong := errors(findings):
-        raise BrokenTree(_first(wrong))
-
-
-def _first(findings: Sequence[Finding]) -> str:
-    """Return the first message, and how many more there are."""
-    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return f"{findings[0].message}{more}" if findings else ""
+        raise BrokenTree(messages_in_short(wrong))

@@ -12,7 +12,7 @@ from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.steps import AttemptFailed
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, errors, messages_in_short
 from shipyard_api.domain.stored import ByFields
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.workflow.step import Done, Failed, Folded, Look, PeerFailure, Step
@@ -90,10 +90,8 @@ class Check(Step[CheckState, int, Never, Findings]):
         """Keep the answer, or remember since when there has been none."""
         if isinstance(report, PeerFailure):
             return self._no_answer(state, report, now)
-        findings = errors(report)
-        if findings:
-            omitted = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-            state = replace(state, failed=f"{findings[0].message}{omitted}")
+        if findings := errors(report):
+            state = replace(state, failed=messages_in_short(findings))
         else:
             state = replace(state, done=_summary(report))
         return Folded(state, tuple(map(FindingReported, report)))

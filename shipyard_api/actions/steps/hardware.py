@@ -19,7 +19,7 @@ from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.documents import BAREMETAL_NODE, Rendering, Revision
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.findings import DocumentRef, Finding, error, info, warning
+from shipyard_api.domain.findings import MOST_NAMED, DocumentRef, Finding, error, in_short, info, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.compare import Compared, compare
 from shipyard_api.domain.hardware.expected import SCHEMA, Expectations, chosen_mode, read_expected
@@ -35,7 +35,6 @@ from shipyard_api.workflow.step import Folded, PeerFailure
 
 FAIL = "fail"
 BETWEEN_READINGS = timedelta(seconds=1)
-MOST_NAMED = 10  # sentences in one message
 MOST_POLLS = 10  # readings for one answer to a person
 
 
@@ -129,8 +128,7 @@ class Hardware(Struct, frozen=True):
 
 def listed(sentences: Sequence[str]) -> str:
     """Return sentences as the end of a message."""
-    omitted = f"; and {len(sentences) - MOST_NAMED} more" if len(sentences) > MOST_NAMED else ""
-    return f"{'; '.join(sentences[:MOST_NAMED])}{omitted}."
+    return f"{in_short(sentences, MOST_NAMED, '; ', '; and {} more')}."
 
 
 def unknown(reasons: Mapping[NodeName, str]) -> list[str]:
@@ -138,12 +136,7 @@ def unknown(reasons: Mapping[NodeName, str]) -> list[str]:
     by_reason: dict[str, list[NodeName]] = {}
     for node, why in sorted(reasons.items()):
         by_reason.setdefault(why, []).append(node)
-    return [f"{_named(nodes)}: {why}" for why, nodes in by_reason.items()]
-
-
-def _named(nodes: Sequence[NodeName]) -> str:
-    omitted = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
-    return f"{', '.join(nodes[:MOST_NAMED])}{omitted}"
+    return [f"{in_short(nodes)}: {why}" for why, nodes in by_reason.items()]
 
 
 def question(state: RolloutState, move: Move) -> CompareHardware | None:

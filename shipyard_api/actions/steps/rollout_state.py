@@ -16,6 +16,7 @@ from shipyard_api.actions.steps.joining import Joining, deadline
 from shipyard_api.actions.steps.rollout_messages import move_from_json, move_to_json
 from shipyard_api.actions.steps.teardown.teardown_nodes import TeardownState
 from shipyard_api.domain.deployment_configuration import PhaseLimits
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
@@ -279,15 +280,12 @@ def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None
         work(submitted)
     who = provisioner if at_peer else "Kubernetes" if draining or joining else "the nodes"
     awaited = [*at_peer, *draining, *joining, *accepting]
-    omitted = f" and {len(awaited) - MOST_WORKS} more" if len(awaited) > MOST_WORKS else ""
-    return Awaited(who, f"{'; '.join(awaited[:MOST_WORKS])}{omitted}", deadline=min(deadlines, default=None))
+    return Awaited(who, in_short(awaited, MOST_WORKS, "; "), deadline=min(deadlines, default=None))
 
 
 def _late(watch: Watch) -> str:
     """Return which nodes are late, as the end of a sentence about their work."""
-    nodes = watch.late
-    omitted = f" and {len(nodes) - MOST_LATE} more" if len(nodes) > MOST_LATE else ""
-    return f", late: {' '.join(nodes[:MOST_LATE])}{omitted}" if nodes else ""
+    return f", late: {in_short(watch.late, MOST_LATE, ' ')}" if watch.late else ""
 
 
 def due(state: RolloutState, now: datetime) -> frozenset[Move]:

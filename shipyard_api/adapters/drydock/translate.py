@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.findings import DocumentRef, Finding, Level, in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -234,8 +234,7 @@ def has_ended(task: JsonObject) -> bool:
 def ahead_of(task: JsonObject) -> JobAhead:
     """Return the task as the reason of a wait: its user, its action and its nodes."""
     named = sorted(_named(task.get("node_filter")) or ())
-    omitted = f" and {len(named) - MOST_NODES} more" if len(named) > MOST_NODES else ""
-    nodes = f" of {', '.join(named[:MOST_NODES])}{omitted}" if named else ""
+    nodes = f" of {in_short(named, MOST_NODES)}" if named else ""
     return JobAhead(JobId(str(task["task_id"])), str(task.get("created_by") or ""), f"{task.get('action')}{nodes}")
 
 

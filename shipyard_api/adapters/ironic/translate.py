@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.exact_secrets import without_secrets
-from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.findings import Finding, Level, in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import NodeName
@@ -33,7 +33,6 @@ MARK = "shipyard"  # our key in ``extra``
 
 LONGEST_REASON = 500  # characters of Ironic's text about one node
 MOST_PREDECESSORS = 8  # earlier jobs that a mark remembers
-MOST_NAMED = 10  # nodes in one finding
 SHORTEST_SECRET = 4  # shorter arguments (true, 1, off) are no secrets, and masking them would garble every text
 
 # All others are on the way to a deployment, or back from one.
@@ -325,10 +324,7 @@ def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[
     missing = sorted(name for name in names if name not in known and LIMITS.accepts(name))
     if not missing:
         return ()
-    omitted = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-    text = (
-        f"{len(missing)} of {len(names)} nodes are not enrolled in Ironic: {', '.join(missing[:MOST_NAMED])}{omitted}"
-    )
+    text = f"{len(missing)} of {len(names)} nodes are not enrolled in Ironic: {in_short(missing)}"
     return (Finding("NodeNotInProvisioner", Level.WARNING, text, source=SYSTEM),)
 
 

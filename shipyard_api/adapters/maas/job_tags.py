@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.markers import same_action
 from shipyard_api.ports.provisioner import JobId, Work
 
@@ -71,9 +72,7 @@ def on_tag(job: str) -> str:
 
 def record_text(work: Work, at: datetime, unerased: Sequence[str] = (), *, newest: int | None = None) -> str:
     """Return the comment of the job's tag, as text that ``read_record`` parses."""
-    named = ", ".join(unerased[:MOST_UNERASED])
-    omitted = f" and {len(unerased) - MOST_UNERASED} more" if len(unerased) > MOST_UNERASED else ""
-    note = f"; nothing erased on: {named}{omitted}" if unerased else ""
+    note = f"; nothing erased on: {in_short(unerased, MOST_UNERASED)}" if unerased else ""
     event = "" if newest is None else f"; after event {newest}"
     when = f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     return f"Shipyard {work.operation.value} at {when}, work {fingerprint(work)}{event}{note}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.findings import MOST_NAMED, DocumentRef, Finding, Level, in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -20,8 +20,6 @@ from . import Erase
 from .client import SYSTEM, Fields
 from .decisions import Machine, Rules, Status, Verb
 from .deploy_steps import fault
-
-MOST_NAMED = 10  # nodes in one finding
 
 SITE_OPERATIONS = frozenset({Operation.VERIFY_SITE, Operation.PREPARE_SITE})
 
@@ -233,8 +231,7 @@ def findings(inventory: Inventory, machines: Iterable[str]) -> tuple[Finding, ..
     missing = [name for name in names if hostname(name) not in known and LIMITS.accepts(name)]
     if not missing:
         return ()
-    omitted = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-    text = f"{len(missing)} of {len(names)} nodes are not enlisted in MAAS: {', '.join(missing[:MOST_NAMED])}{omitted}"
+    text = f"{len(missing)} of {len(names)} nodes are not enlisted in MAAS: {in_short(missing)}"
     documents = tuple(DocumentRef(BAREMETAL_NODE, node) for node in missing[:MOST_NAMED])
     return (Finding("NodeNotInProvisioner", Level.WARNING, text, documents=documents, source=SYSTEM),)
 

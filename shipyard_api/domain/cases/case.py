@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.cases.features import WORDINGS, Wording
 from shipyard_api.domain.cases.reasons import GAP
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.nodes import NodeName
 
 WORDS = "words"
@@ -105,11 +106,8 @@ class Case(Struct, frozen=True, omit_defaults=True):
         return f"{first}{unknown}; {self.others_with or 'none'} of {self.others} others {wording.short}"
 
     def _ties(self) -> str:
-        if not self.also:
-            return ""
-        named = [wording_of(tie.feature).noun.format(tie.value) for tie in self.also[:_MOST_TIES]]
-        omitted = f" and {len(self.also) - _MOST_TIES} more" if len(self.also) > _MOST_TIES else ""
-        return f"These are the same nodes: {', '.join(named)}{omitted}."
+        named = (wording_of(tie.feature).noun.format(tie.value) for tie in self.also)
+        return f"These are the same nodes: {in_short(named, _MOST_TIES)}." if self.also else ""
 
     def _since(self) -> str:
         return f"Since {clock(self.since)}." if self.since else ""

@@ -19,10 +19,9 @@ from shipyard_api.domain.deploy_steps.merge import (
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Runbook, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName, in_words
-from shipyard_api.domain.findings import Finding, error, errors, warning
+from shipyard_api.domain.findings import Finding, error, errors, in_short, warning
 from shipyard_api.domain.nodes import NodeName
 
-MOST_NAMED = 10
 """Nodes that a finding names."""
 
 RequestedSteps = Mapping[NodeName, tuple[TemplateStep, ...]]
@@ -184,12 +183,6 @@ def without(planned: Sequence[PlannedNodes], skipped: Collection[NodeName]) -> t
     """Return the steps of the nodes that are not skipped."""
     rest = (replace(plan, nodes=tuple(node for node in plan.nodes if node not in skipped)) for plan in planned)
     return tuple(plan for plan in rest if plan.nodes)
-
-
-def in_short(nodes: Sequence[NodeName]) -> str:
-    """Return the names of the first nodes, and how many more there are."""
-    omitted = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
-    return f"{in_words(nodes[:MOST_NAMED])}{omitted}"
 
 
 def _kind(kinds: list[SupportedSteps], supported: SupportedSteps | None) -> int | None:

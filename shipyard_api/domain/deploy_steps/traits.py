@@ -9,7 +9,7 @@ from typing import NewType
 from msgspec import Struct
 
 from shipyard_api.domain.documents import Rendering
-from shipyard_api.domain.findings import Finding, error, warning
+from shipyard_api.domain.findings import Finding, error, in_short, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import parse_selector
@@ -116,8 +116,7 @@ def read_node_traits(
             selectors = [parse_selector(selector) for selector in document.data["selectors"]]
             named = frozenset[NodeName]().union(*(selector.node_names for selector in selectors))
             if unknown := sorted(named - machines.nodes.keys()):
-                omitted = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-                message = f"The design has no node {in_words(unknown[:_MOST_NAMED])}{omitted}; correct the names."
+                message = f"The design has no node {in_short(unknown, _MOST_NAMED)}; correct the names."
                 faults.append(warning("TraitsOfUnknownNode", message, path="/selectors"))
             chosen = select(selectors, machines)
             for node in chosen:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from shipyard_api.domain.documents.document import LAYERING_POLICY, Document, Key, layering_of
 from shipyard_api.domain.documents.draft import Draft
 from shipyard_api.domain.documents.paths import MISSING, PathError, parse_action_path, read
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import Finding, error, in_short
 
 _SHOWN = 5
 _LAYER, _PARENT = (f"/metadata/layeringDefinition/{key}" for key in ("layer", "parentSelector"))
@@ -212,8 +212,5 @@ def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
 
 
 def _named(documents: Sequence[Document], indices: Sequence[int]) -> str:
-    shown = [
-        f"{documents[peer].schema} '{documents[peer].name}' of layer '{documents[peer].layer}'"
-        for peer in indices[:_SHOWN]
-    ]
-    return " and ".join(shown) + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")
+    peers = (documents[peer] for peer in indices)
+    return in_short((f"{peer.schema} '{peer.name}' of layer '{peer.layer}'" for peer in peers), _SHOWN, " and ")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from shipyard_api.domain.documents.document import Document, Key, layering_of
 from shipyard_api.domain.documents.layering import Family, find_family, layer_order
 from shipyard_api.domain.documents.substitution import Source, substitutions_of
-from shipyard_api.domain.findings import DocumentRef, Finding, error
+from shipyard_api.domain.findings import DocumentRef, Finding, error, in_short
 from shipyard_api.domain.graphs import find_cycles
 
 _CYCLE_SHOWN = 12
@@ -101,9 +101,8 @@ def _missing_source(message: str, places: Sequence[DocumentRef]) -> Finding:
     if len(places) == 1:
         diagnostic = f"at {places[0].path} of the document"
     else:
-        shown = ", ".join(f"{ref.path} of {ref.schema} '{ref.name}'" for ref in places[:_PLACES_SHOWN])
-        omitted = len(places) - _PLACES_SHOWN
-        diagnostic = f"wanted {len(places)} times: at {shown}" + (f" and {omitted} more" if omitted > 0 else "")
+        shown = in_short((f"{ref.path} of {ref.schema} '{ref.name}'" for ref in places), _PLACES_SHOWN)
+        diagnostic = f"wanted {len(places)} times: at {shown}"
     finding = error("SubstitutionSourceNotFound", message, path=places[0].path, diagnostic=diagnostic)
     return replace(finding, documents=tuple(places[:_PLACES_LISTED]))
 

@@ -4,13 +4,12 @@ Steps that install firmware name files, so the versions are documents of their o
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from shipyard_api.domain.deploy_steps.traits import in_words
 from shipyard_api.domain.documents import Rendering
 from shipyard_api.domain.drift.settings import Wanted, WantedValues
-from shipyard_api.domain.findings import Finding, error, warning
+from shipyard_api.domain.findings import Finding, error, in_short, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import parse_selector
@@ -42,14 +41,14 @@ def read_firmware(
             faults = list(check(SHIPPED, data)) or list(_service_faults(data))
         chosen = frozenset[NodeName]() if faults else select([parse_selector(at) for at in data["selectors"]], machines)
         if not faults and (unknown := sorted(_named(data) - machines.nodes.keys())):
-            message = f"The design has no node {_few(unknown)}; correct the names."
+            message = f"The design has no node {in_short(unknown, _MOST_NAMED)}; correct the names."
             faults.append(warning("FirmwareOfUnknownNode", message, path="/selectors"))
         elif not faults and not chosen:
             faults.append(warning("FirmwareOfNoNode", "No node of the design is selected.", path="/selectors"))
         by = "".join(f"{kind}={data[kind]}" for kind in _SERVICES if kind in data) if chosen else ""
         versions = {name: Wanted(version, by) for name, version in data["versions"].items()} if chosen else {}
         if twice := [node for node in sorted(chosen) if _differ(wanted[node], versions)]:
-            message = f"{_few(twice)}: another document wants other versions of a component."
+            message = f"{in_short(twice, _MOST_NAMED)}: another document wants other versions of a component."
             faults = [error("FirmwareVersionsDiffer", message, path="/versions")]
         for node in () if twice else chosen:
             wanted[node].update(versions)
@@ -65,11 +64,6 @@ def _service_faults(data: Mapping[str, object]) -> Iterator[Finding]:
 
 def _named(data: Mapping[str, Any]) -> frozenset[NodeName]:
     return frozenset[NodeName]().union(*(parse_selector(selector).node_names for selector in data["selectors"]))
-
-
-def _few(nodes: Sequence[NodeName]) -> str:
-    omitted = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
-    return f"{in_words(nodes[:_MOST_NAMED])}{omitted}"
 
 
 def _differ(first: Mapping[str, Wanted], second: Mapping[str, Wanted]) -> bool:

@@ -5,13 +5,13 @@ What a person may not do for lack of a second one is a conflict: the command lin
 
 from collections.abc import Sequence
 
-from shipyard_api.domain.error_kinds import NAMED, Conflict, ErrorKind, NotFound, Text, in_a_row
-from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.error_kinds import NAMED, Conflict, ErrorKind, NotFound, Text
+from shipyard_api.domain.findings import Finding, messages_in_short
 
 
 def _differs(plan: str, findings: Sequence[Finding]) -> Text:
-    omitted = f" (and {len(findings) - NAMED} more)" if len(findings) > NAMED else ""
-    reason = f"The action would not do what plan {plan} says: {in_a_row(findings[:NAMED])}{omitted} Store a new plan."
+    differences = messages_in_short(findings, NAMED)
+    reason = f"The action would not do what plan {plan} says: {differences} Store a new plan."
     return Text(reason, findings=findings)
 
 

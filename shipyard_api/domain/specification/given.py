@@ -11,6 +11,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.deploy_steps.planning import RequestedSteps, shared_steps
 from shipyard_api.domain.deploy_steps.templates import TemplateStep
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.nodes import NodeName
 
 Aspects = Mapping[str, str]
@@ -36,8 +37,6 @@ GONE = "gone:"
 _MARKS = frozenset({DESIGN, ALL_STEPS})
 _NO_TASKS = {"software": ""}
 _NOTHING = frozenset[str]()
-
-_NAMED = 10
 
 
 class Given(Struct, frozen=True):
@@ -115,9 +114,8 @@ def _had(given: Aspects, aspect: str) -> str | None:
 
 def older_specification(nodes: Sequence[str]) -> str:
     """Return the sentence about servers that an action leaves as they are although its design differs."""
-    omitted = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
     run = "server runs" if len(nodes) == 1 else "servers run"
-    return f"{len(nodes)} {run} an older specification: {', '.join(nodes[:_NAMED])}{omitted}"
+    return f"{len(nodes)} {run} an older specification: {in_short(nodes)}"
 
 
 def _digest(text: str) -> str:

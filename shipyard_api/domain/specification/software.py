@@ -5,8 +5,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from shipyard_api.domain.deploy_steps.planning import in_short
-from shipyard_api.domain.findings import Finding, info, warning
+from shipyard_api.domain.findings import Finding, in_short, info, warning
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import keys_in

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shipyard_api.domain.documents.paths import pointer
-from shipyard_api.domain.findings import Finding, error, hidden_character, warning
+from shipyard_api.domain.findings import Finding, error, hidden_character, in_short, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.task_graph.commands import check_command, has_key
 from shipyard_api.domain.task_graph.conditions import ConditionError, parse_condition
@@ -391,8 +391,5 @@ def _computed(entries: Iterable[_Entry]) -> Iterator[Finding]:
     }
     for field, tasks in by_kind.items():
         if tasks:
-            omitted = f" and {len(tasks) - _EXAMPLES} more" if len(tasks) > _EXAMPLES else ""
-            message = (
-                f"yaql_exp in {field} is not evaluated, {effects[field]}: {', '.join(tasks[:_EXAMPLES])}{omitted}."
-            )
+            message = f"yaql_exp in {field} is not evaluated, {effects[field]}: {in_short(tasks, _EXAMPLES)}."
             yield warning("ComputedValue", message)

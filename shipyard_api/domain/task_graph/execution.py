@@ -12,6 +12,7 @@ from itertools import groupby
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.flow import Flow, Judge, Point
 from shipyard_api.domain.task_graph.graph import TaskGraph
@@ -403,4 +404,4 @@ def _in_order(flow: Flow, windows: _Windows, ready: Iterable[tuple[int, int]]) -
 
 
 def _listed(nodes: Sequence[NodeName] | Sequence[TaskId]) -> str:
-    return ", ".join(nodes[:_SHOWN]) + (f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else "")
+    return in_short(nodes, _SHOWN)

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from shipyard_api.domain.exact_secrets import without_secrets
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import Finding, error, in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import NodeFiles, check_command, differs_by_node, keys_in
@@ -140,10 +140,9 @@ def _unknown_keys(task: TaskId, document: JsonObject, nodes: Sequence[NodeName],
     for key in sorted(key for key in keys_in(document) if key.startswith((_ADDRESS, _VALUES))):
         lacking = [node for node in nodes if key not in facts.keys(node)]
         if lacking:
-            omitted = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             kind, _, name = key.partition(".")
             what = f"fixed address in '{name}'" if kind == "ADDRESS" else f"value '{name}' in this run"
-            message = f"Task '{task}' uses {{{key}}}, and node {lacking[0]}{omitted} has no {what}."
+            message = f"Task '{task}' uses {{{key}}}, and node {in_short(lacking, 1)} has no {what}."
             findings.append(error("NoValue", message))
     return findings
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import islice
 
 import msgspec
 from msgspec import Struct
 
-from shipyard_api.domain.findings import Finding, error, info, warning
+from shipyard_api.domain.findings import Finding, error, in_short, info, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import (
@@ -31,7 +30,6 @@ from shipyard_api.domain.task_graph.tasks import Kind, Order, Strategy, TaskId
 
 PRIORITY_STEP = 100
 MOST_EDGES = 500_000
-_EXAMPLES = 10
 
 
 class SkipReason(Enum):
@@ -149,7 +147,7 @@ def _idle(site: Site, batches: Iterable[Batch]) -> Iterator[Finding]:
     used = {name for names in lists for name in names}
     idle = [f"{node.name}{'' if node.roles else ' (it has no role)'}" for node in site.nodes if node.name not in used]
     if idle:
-        shown = ", ".join(idle[:_EXAMPLES]) + (", …" if len(idle) > _EXAMPLES else "")
+        shown = in_short(idle, more=", …")
         yield info("NodesWithoutTasks", f"No task runs on {len(idle)} node(s) of the run: {shown}.")
 
 
@@ -168,10 +166,9 @@ def unknown_settings(graph: TaskGraph, facts: Facts) -> Iterator[Finding]:
             if not has_value(path, facts):
                 readers.setdefault(path, task.id)
     if readers:
-        shown = ", ".join(f"{path} (task {task})" for path, task in islice(readers.items(), _EXAMPLES))
-        omitted = f" and {len(readers) - _EXAMPLES} more" if len(readers) > _EXAMPLES else ""
+        shown = in_short((f"{path} (task {task})" for path, task in readers.items()))
         message = (
-            f"Conditions read what the cluster does not have: {shown}{omitted}. Tasks that depend on it do not run: "
+            f"Conditions read what the cluster does not have: {shown}. Tasks that depend on it do not run: "
             "correct the condition, or set the value in the attributes of the cluster."
         )
         yield warning("UnknownSetting", message)
@@ -226,7 +223,7 @@ def _label(placement: Placement, unit: Unit) -> str:
         kind = placement.graph.tasks[task].kind
         return f"{kind.value} {task}" if kind in (Kind.GROUP, Kind.STAGE) else str(task)
     nodes = placement.classes[number]
-    return f"{task} on {nodes[0]}" + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
+    return f"{task} on {in_short(nodes, 1)}"
 
 
 class _Part(Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shipyard_api.domain.findings import Finding, Level, error, warning
+from shipyard_api.domain.findings import MOST_NAMED, Finding, Level, error, in_short, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.drain_plan import DrainPlan, PodClass
@@ -13,7 +13,6 @@ from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, Mem
 from shipyard_api.domain.teardown.limits import ON_BLOCKED
 from shipyard_api.domain.teardown.quorum import Refused, decide_removal, majority
 
-_NAMED = 10
 _BLOCKED = "EtcdRemovalBlocked"
 Addresses = Mapping[NodeName, Sequence[str]]
 """The addresses of each node in Kubernetes; none for a node that it does not know."""
@@ -109,10 +108,9 @@ def check_drain(node: NodeName, plan: DrainPlan, on_blocked: OnBlocked) -> tuple
     kept = plan.of({PodClass.BLOCKED_FOREVER})
     if not kept or on_blocked is OnBlocked.DELETE:
         return ()
-    named = "; ".join(f"{planned.pod}: {planned.why}" for planned in kept[:_NAMED])
-    omitted = f"; and {len(kept) - _NAMED} more" if len(kept) > _NAMED else ""
+    named = in_short((f"{planned.pod}: {planned.why}" for planned in kept), MOST_NAMED, "; ", "; and {} more")
     advice = f"Change the budget, delete such pods with {ON_BLOCKED}={OnBlocked.DELETE.value}, or use force."
-    return (error("DrainBlockedForEver", f"{node} cannot be drained: {named}{omitted}. {advice}"),)
+    return (error("DrainBlockedForEver", f"{node} cannot be drained: {named}. {advice}"),)
 
 
 def check_service(

@@ -2,13 +2,11 @@
 
 from collections.abc import Collection, Mapping
 
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import Finding, error, in_short
 from shipyard_api.domain.teardown.drain_plan import IGNORED, DrainPlan, PlannedPod, PodClass
 from shipyard_api.domain.teardown.kubelet import Kubelet
 from shipyard_api.domain.teardown.labels import NodeFit, in_the_way
 from shipyard_api.domain.teardown.pods import Controller, DaemonSet, Pod
-
-_NAMED = 10
 
 
 def check_removal(
@@ -22,10 +20,10 @@ def check_removal(
     if not cordoned:
         findings.append(error("NodeNotCordoned", "The node is not cordoned: new pods may start on it. Drain it first."))
     if staying := pods_in_the_way(plan, kubelet):
-        message = f"{len(staying)} pod(s) are still on the node: {_listed([str(planned.pod) for planned in staying])}."
+        message = f"{len(staying)} pod(s) are still on the node: {in_short(planned.pod for planned in staying)}."
         findings.append(error("NodeHasPods", f"{message} Drain it first."))
     if keys := in_the_way(labels):
-        findings.append(error("NodeHasLabels", f"The node still has labels: {_listed(keys)}. Clear them first."))
+        findings.append(error("NodeHasLabels", f"The node still has labels: {in_short(keys)}. Clear them first."))
     return tuple(findings)
 
 
@@ -69,8 +67,3 @@ def own_pods(pods: Collection[Pod], daemon_sets: Collection[DaemonSet]) -> tuple
         if daemon_set.stops_kubelets
     }
     return tuple(pod for pod in pods if (pod.namespace, pod.controller) in controllers)
-
-
-def _listed(names: Collection[str]) -> str:
-    omitted = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(list(names)[:_NAMED])}{omitted}"

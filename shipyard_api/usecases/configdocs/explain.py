@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.documents import Query, Revision, StoredDocument, choose
 from shipyard_api.domain.documents.explanation import ExplainedValue, Place, explain
+from shipyard_api.domain.findings import in_short
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 
 _SHOWN = 5
@@ -64,9 +65,8 @@ def _nearest(data: object, place: Place) -> str:
         if not isinstance(data, Mapping) or token not in data:
             break
         data, known = data[token], known + 1
-    keys = sorted(map(str, data))[:_KEYS] if isinstance(data, Mapping) else []
-    omitted = ", …" if isinstance(data, Mapping) and len(data) > _KEYS else ""
-    return f"; {_pointer(place[:known])} has {', '.join(keys)}{omitted}" if keys else ""
+    keys = sorted(map(str, data)) if isinstance(data, Mapping) else []
+    return f"; {_pointer(place[:known])} has {in_short(keys, _KEYS, more=', …')}" if keys else ""
 
 
 def _pointer(place: Place) -> str:

@@ -21,6 +21,7 @@ from shipyard_api.domain.documents import (
     canonical,
     render,
 )
+from shipyard_api.domain.findings import in_short
 from shipyard_api.ports.documents import (
     DesignStore,
     NoSecretKey,
@@ -228,8 +229,7 @@ def _learn(secrets: _Secrets, encrypted: Sequence[StoredDocument], rendering: Re
 
 def named(keys: Sequence[Key]) -> str:
     """Return the names of the first documents, and the number of the others."""
-    omitted = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
-    return ", ".join(f"{schema} '{name}'" for schema, name in keys[:_SHOWN]) + omitted
+    return in_short((f"{schema} '{name}'" for schema, name in keys), _SHOWN)
 
 
 def _hashes(rendering: Rendering) -> Mapping[Key, str]:

@@ -12,7 +12,6 @@ from shipyard_api.domain.deploy_steps.planning import (
     PlannedNodes,
     RequestedSteps,
     StepPlan,
-    in_short,
     nodes_with_templates,
     plan_cleaning,
     plan_nodes,
@@ -26,7 +25,7 @@ from shipyard_api.domain.deploy_steps.templates import Runbook
 from shipyard_api.domain.deploy_steps.traits import TraitName, read_node_traits
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import NodeNotInProvisioner
-from shipyard_api.domain.findings import Finding, error, errors, warning
+from shipyard_api.domain.findings import Finding, error, errors, in_short, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.remedies import remedies
 from shipyard_api.domain.specification.given import STEPS

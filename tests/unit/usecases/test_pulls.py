@@ -12,7 +12,7 @@ from shipyard_api.domain.findings import error
 from shipyard_api.domain.pulls import NO_PULL, Goal, Pull, Stage, Trouble
 from shipyard_api.ports.documents import BrokenTree
 from shipyard_api.ports.errors import Unavailable
-from shipyard_api.usecases.pulls import PullDesign, _entries, _first
+from shipyard_api.usecases.pulls import PullDesign, _entries
 from tests.unit.tables import every_row
 
 BROKEN, LOADED, COMMITTED, PLANNED, STARTED = (
@@ -104,8 +104,3 @@ def test_the_documents_of_a_tree_are_those_of_all_files(files: dict[str, str], e
     except BrokenTree as broken:
         found = str(broken)
     assert found == expected
-
-
-@every_row([([], ""), ([TORN], "x"), ([TORN, error("Y", "y"), TORN], "x (and 2 more)")])
-def test_the_first_error_says_how_many_follow(findings: list[Any], text: str) -> None:
-    assert _first(findings) == text

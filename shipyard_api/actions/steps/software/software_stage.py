@@ -16,7 +16,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.software import SoftwareGiven
-from shipyard_api.domain.findings import warning
+from shipyard_api.domain.findings import in_short, warning
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
@@ -211,4 +211,4 @@ def _given(state: StageState) -> tuple[Fact, ...]:
 def reasons(failed: Mapping[NodeName, str], unmet: Mapping[NodeName, str], most: int = 3) -> str:
     """Return why nodes failed, and after them why others lack a task."""
     shown = [f"{node}: {why}" for nodes in (failed, unmet) for node, why in sorted(nodes.items())]
-    return "; ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+    return in_short(shown, most, "; ")

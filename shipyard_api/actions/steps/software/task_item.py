@@ -13,6 +13,7 @@ from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import Waiting
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.commands import NodeFiles
 from shipyard_api.domain.waiting import Awaited
@@ -230,16 +231,13 @@ def _pause(began: datetime | None, now: datetime) -> float:
 
 
 def _listed(reasons: Mapping[NodeName, str]) -> str:
-    shown = [f"{node}: {why}" for node, why in sorted(reasons.items())]
-    omitted = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return f"{'; '.join(shown[:_SHOWN])}{omitted}"
+    return in_short((f"{node}: {why}" for node, why in sorted(reasons.items())), _SHOWN, "; ")
 
 
 def _awaited(state: TaskState, report: Results, limits: Mapping[NodeName, float]) -> Awaited:
     """Return what the item waits for while nodes are silent, with what they last answered."""
     nodes = sorted(state.silent)
-    omitted = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
-    what = f"{state.work.task} on {len(nodes)} node(s): {', '.join(nodes[:_SHOWN])}{omitted}"
+    what = f"{state.work.task} on {len(nodes)} node(s): {in_short(nodes, _SHOWN)}"
     answers = {node: report[node].detail for node in nodes if node in report and report[node].detail}
     deadline = min(since + timedelta(seconds=limits[node]) for node, since in state.silent.items())
     return Awaited("SSH", what, _listed(answers), deadline=deadline)

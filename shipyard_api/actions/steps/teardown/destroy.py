@@ -14,6 +14,7 @@ from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, waiting
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.teardown.drain_plan import plan_drain
@@ -27,7 +28,6 @@ from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.workflow.step import Act, Folded, Look, PeerFailure
 
 _DESTROY = port.Operation.DESTROY_NODES
-_NAMED = 10
 
 
 class PodsLeft(Struct, frozen=True):
@@ -121,8 +121,7 @@ class Destroy(Part[DestroyReport]):
             case PodsLeft(()):
                 return Folded(replace(state, checked=True))
             case PodsLeft(pods):
-                omitted = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
-                why = f"{len(pods)} pod(s) are still on the node: {', '.join(pods[:_NAMED])}{omitted}"
+                why = f"{len(pods)} pod(s) are still on the node: {in_short(pods)}"
                 return self.failed(state, f"{why}; the host was left alone", now)
             case Submitted(job):
                 return Folded(replace(state, job=Job.submitted(job, now)), (JobStarted(_DESTROY.value, job),))

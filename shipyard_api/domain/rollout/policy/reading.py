@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from shipyard_api.domain.findings import Finding, error, info, warning
+from shipyard_api.domain.findings import Finding, error, in_short, info, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
@@ -289,7 +289,7 @@ def _check_budget(budget: Budget, path: str, inputs: PolicyInputs, inventory: In
         return
     without = sorted(node for node in inventory.nodes if not inputs.topology.get(node, {}).get(budget.by))
     if without:
-        names = ", ".join(without[:_NAMED]) + (f" and {len(without) - _NAMED} more" if len(without) > _NAMED else "")
+        names = in_short(without, _NAMED)
         message = f"Budget '{budget.name}' counts by '{budget.by}', which {len(without)} node(s) do not have: {names}."
         yield warning("PolicyLabelMissing", f"{message} The budget does not protect them.", path=f"{path}/by")
 

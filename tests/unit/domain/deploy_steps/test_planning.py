@@ -5,7 +5,6 @@ import json
 from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.planning import (
-    MOST_NAMED,
     plan_cleaning,
     plan_nodes,
     plan_service,
@@ -17,6 +16,7 @@ from shipyard_api.domain.deploy_steps.planning import (
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, Runbook
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName
+from shipyard_api.domain.findings import MOST_NAMED
 from shipyard_api.domain.nodes import NodeName
 
 RAID = SupportedStep(
