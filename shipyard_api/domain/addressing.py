@@ -1,11 +1,12 @@
 """Addresses of nodes, as their BaremetalNode documents write them (Drydock's ``addressing``)."""
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document
+from shipyard_api.domain.json_types import member, objects
 from shipyard_api.domain.nodes import NodeName
 
 DHCP = "dhcp"
@@ -17,8 +18,7 @@ class NoAddress(ValueError):
 
 def address_in(data: Any, network: str) -> str:
     """Return the address of a node in a network, from the ``data`` of its document. Raises NoAddress."""
-    addressing = data.get("addressing") if isinstance(data, Mapping) else None
-    entries = [entry for entry in addressing if isinstance(entry, Mapping)] if isinstance(addressing, list) else []
+    entries = objects(member(data, "addressing"))
     addresses = [entry.get("address") for entry in entries if entry.get("network") == network]
     if not addresses:
         networks = ", ".join(sorted({str(entry["network"]) for entry in entries if entry.get("network")})) or "none"
@@ -42,12 +42,7 @@ def networks_of(documents: Iterable[Document]) -> dict[NodeName, dict[str, str]]
         if document.schema != BAREMETAL_NODE:
             continue
         data = document.data
-        entries = data.get("addressing") if isinstance(data, Mapping) else None
-        names = (
-            [entry.get("network") for entry in entries if isinstance(entry, Mapping)]
-            if isinstance(entries, list)
-            else []
-        )
+        names = [entry.get("network") for entry in objects(member(data, "addressing"))]
         node_networks = networks.setdefault(NodeName(document.name), {})
         for network in names:
             if isinstance(network, str):

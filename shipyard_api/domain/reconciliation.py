@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from shipyard_api.domain.findings import Finding, error, in_short
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, are_texts
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.stored import ByFields
 
@@ -86,7 +86,7 @@ def _faults(written: JsonObject, asked: set[str]) -> Iterator[Finding]:
     named: list[Any] = []
     for name in (OURS, OTHERS):
         jobs = written.get(name, [])
-        if not isinstance(jobs, list) or not all(isinstance(job, str) for job in jobs):
+        if not are_texts(jobs):
             yield error("NoListOfJobs", f"{name} is no list of jobs.")
             return
         named += jobs

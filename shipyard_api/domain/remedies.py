@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from shipyard_api.domain.actions import ActionId, ActionName, is_listed
+from shipyard_api.domain.json_types import are_texts
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.given import STEPS
 from shipyard_api.domain.specification.impact import Impact, class_of
@@ -105,6 +106,6 @@ def command(action: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+    if are_texts(value):
         return ",".join(value)
     return value if isinstance(value, str) else json.dumps(value)

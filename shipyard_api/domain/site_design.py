@@ -20,6 +20,7 @@ from shipyard_api.domain.drift.firmware import read_firmware
 from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, in_short, info, messages_in_short, warning
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.hardware.expected import chosen_mode, read_expected
+from shipyard_api.domain.json_types import member
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.policy.lateness import Usual
@@ -318,8 +319,7 @@ def _configuration(
 
 def _strategy_name(data: object) -> str | None:
     """Return the strategy that an invalid configuration names, so that the strategy is checked in the same pass."""
-    provisioner = data.get("physical_provisioner") if isinstance(data, Mapping) else None
-    name = provisioner.get("deployment_strategy") if isinstance(provisioner, Mapping) else None
+    name = member(data, "physical_provisioner", "deployment_strategy")
     return name if isinstance(name, str) and name else None
 
 

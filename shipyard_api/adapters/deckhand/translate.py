@@ -28,7 +28,7 @@ from shipyard_api.domain.documents import (
 )
 from shipyard_api.domain.documents.document import layering_of, with_defaults
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, member, objects, texts
 from shipyard_api.ports.documents import DocumentElsewhere, SecondLayeringPolicy
 from shipyard_api.ports.errors import Refused
 
@@ -72,7 +72,7 @@ def entry_of(document: Document) -> dict[str, Any]:
 def document_of(entry: JsonObject) -> Document:
     """Return a document from an answer. Raises UnexpectedAnswer."""
     schema, metadata = entry.get("schema"), entry.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    name = member(metadata, "name")
     if not (isinstance(schema, str) and isinstance(metadata, Mapping) and isinstance(name, str)):
         raise UnexpectedAnswer("a document without schema, metadata or name")
     layer = layering_of(metadata).get("layer")
@@ -222,15 +222,14 @@ def changes_of(answer: JsonObject, base: Revision, new: Revision) -> dict[Collec
 
 def kind_of(status: JsonObject) -> str:
     """Return Deckhand's kind of error; empty if the answer is no Status object."""
-    details = status.get("details")
-    kind = details.get("errorType") if isinstance(details, Mapping) else None
+    kind = member(status, "details", "errorType")
     return kind if isinstance(kind, str) else ""
 
 
 def said_in(status: JsonObject) -> str:
     """Return the error message."""
-    texts = [status.get("message"), *(message.get("message") for message in _messages(status))]
-    return "; ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
+    said = texts([status.get("message"), *(message.get("message") for message in _messages(status))])
+    return "; ".join(dict.fromkeys(filter(None, said)))
 
 
 def is_about_the_design(code: int, kind: str) -> bool:
@@ -324,15 +323,11 @@ def _text(value: object) -> str:
 
 
 def _messages(status: JsonObject) -> list[JsonObject]:
-    details = status.get("details")
-    messages = details.get("messageList") if isinstance(details, Mapping) else None
-    return [message for message in messages if isinstance(message, Mapping)] if isinstance(messages, list) else []
+    return objects(member(status, "details", "messageList"))
 
 
 def _documents_of(message: JsonObject) -> tuple[DocumentRef, ...]:
-    documents = message.get("documents")
-    listed = documents if isinstance(documents, list) else []
-    return tuple(_ref(entry) for entry in listed if isinstance(entry, Mapping))
+    return tuple(map(_ref, objects(message.get("documents"))))
 
 
 def _named_in(text: str, documents: Iterable[Document]) -> tuple[DocumentRef, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, are_texts
 from shipyard_api.http import HttpClient, Params, RequestOptions, Response, busy, segment
 from shipyard_api.http.restarts import PeerRestarts
 from shipyard_api.observing import request_context
@@ -138,7 +138,7 @@ class DrydockClient:
                 self._sleep(self._retry_pause)
                 answer = self._send(self._slow, "POST", "nodefilter", body=body)
         names = _expected(answer).json()
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        if not are_texts(names):
             raise answer.unexpected()
         return frozenset(names)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, member, objects
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Operation, Work
@@ -158,8 +158,4 @@ def _names(listed: object) -> frozenset[NodeName]:
 def _errors(results: Iterable[Any]) -> Iterable[JsonObject]:
     """Yield the error messages in these result objects."""
     for result in results:
-        details = result.get("details") if isinstance(result, Mapping) else None
-        messages = details.get("messageList") if isinstance(details, Mapping) else None
-        for message in messages or ():
-            if isinstance(message, Mapping) and message.get("error"):
-                yield message
+        yield from (message for message in objects(member(result, "details", "messageList")) if message.get("error"))

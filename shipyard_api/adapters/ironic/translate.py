@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
 from shipyard_api.domain.exact_secrets import without_secrets
 from shipyard_api.domain.findings import Finding, Level, in_short
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, member
 from shipyard_api.domain.markers import same_action
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -383,7 +383,7 @@ def _step(step: object) -> str:
 
 
 def _priority(step: object) -> int:
-    priority = step.get("priority") if isinstance(step, Mapping) else None
+    priority = member(step, "priority")
     return priority if isinstance(priority, int) else 0
 
 

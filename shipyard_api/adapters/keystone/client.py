@@ -19,6 +19,7 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from shipyard_api import http
+from shipyard_api.domain.json_types import member
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 
@@ -169,6 +170,4 @@ def _text(answer: http.Response) -> str:
         body: Any = answer.json()
     except Unavailable:
         return ""
-    error = body.get("error") if isinstance(body, dict) else None
-    text = error.get("message") if isinstance(error, dict) else None
-    return answer.scrubber.line(str(text or ""), LONGEST_TEXT)
+    return answer.scrubber.line(str(member(body, "error", "message") or ""), LONGEST_TEXT)

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 from msgspec import Struct
 
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, objects
 from shipyard_api.http import Response, busy
 from shipyard_api.ports.errors import Unavailable
 
@@ -83,5 +83,4 @@ class Answer(Struct, frozen=True):
 
     @property
     def _causes(self) -> list[JsonObject]:
-        causes = self._details.get("causes")
-        return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
+        return objects(self._details.get("causes"))

@@ -8,7 +8,7 @@ from shipyard_api.adapters.kubernetes import evictions, translate
 from shipyard_api.adapters.kubernetes.answer import SYSTEM, Answer
 from shipyard_api.adapters.kubernetes.client import MERGE_PATCH, KubernetesClient
 from shipyard_api.domain.drift.observations import ObservedMember
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, member
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.pods import Budget, DaemonSet, Pod, PodUid
 from shipyard_api.http import segment
@@ -164,8 +164,7 @@ class KubernetesNodes:
 
 
 def _name(node: JsonObject) -> str:
-    metadata = node.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    name = member(node, "metadata", "name")
     if not isinstance(name, str) or not name:
         raise ValueError("a node without name")
     return name

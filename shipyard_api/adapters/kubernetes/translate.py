@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api.domain.drift.observations import ObservedMember
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, objects
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.kubelet import Ready
 from shipyard_api.domain.teardown.labels import NodeFit, NodeTerm, Operator, Requirement
@@ -230,5 +230,4 @@ def _part(parent: JsonObject, key: str) -> JsonObject:
 
 
 def _objects(parent: JsonObject, key: str) -> list[JsonObject]:
-    value = parent.get(key)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return objects(parent.get(key))

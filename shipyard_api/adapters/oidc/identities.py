@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shipyard_api.domain.error_kinds import Forbidden, Unauthenticated
+from shipyard_api.domain.json_types import member, texts
 from shipyard_api.domain.plans.plan import with_subject
 from shipyard_api.ports.identity import Identities, Identity, Request
 
@@ -96,12 +97,10 @@ def _groups(claims: Mapping[str, Any], path: str) -> list[str]:
     """Return the values of a claim, which may be one word, several or a list; of a path only without such a claim."""
     found: Any = claims.get(path)
     if found is None:
-        found = claims
-        for part in path.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
+        found = member(claims, *path.split("."))
     if isinstance(found, str):
         return found.split()
-    return [value for value in found if isinstance(value, str)] if isinstance(found, list) else []
+    return texts(found)
 
 
 def _is_jwt(token: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.json_types import member, objects
 from shipyard_api.http import HttpClient, Response
 from shipyard_api.observing import request_context
 from shipyard_api.ports.errors import Unavailable
@@ -56,8 +57,7 @@ class PromenadeValidation:
 def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
     """Return the messages; an answer without details is one error (contract: shipyard-rest, 5.5)."""
     status = answer.scrubber.values(answer.json())
-    details = status.get("details") if isinstance(status, dict) else None
-    listed = details.get("messageList") if isinstance(details, dict) else None
+    listed = member(status, "details", "messageList")
     if not isinstance(listed, list):
         return [{"message": answer.scrubber(answer.text, _LONGEST), "error": True}]
     return [entry if isinstance(entry, dict) else {"message": str(entry), "error": True} for entry in listed]
@@ -73,8 +73,7 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
         diagnostic=str(entry.get("diagnostic") or ""),
         source=SYSTEM,
     )
-    documents = entry.get("documents")
-    named = [document for document in documents if isinstance(document, dict)] if isinstance(documents, list) else []
+    named = objects(entry.get("documents"))
     return replace(
         finding, documents=tuple(DocumentRef(str(entry.get("schema")), str(entry.get("name"))) for entry in named)
     )

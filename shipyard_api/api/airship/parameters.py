@@ -12,7 +12,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycl
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import error
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, are_texts
 from shipyard_api.domain.node_sets import InvalidNodeSet, expand, is_node_set
 from shipyard_api.domain.notes import LENGTH
 from shipyard_api.domain.parameters import NODES, TARGET_NODES
@@ -67,13 +67,11 @@ def nodes(req: falcon.Request, name: str) -> tuple[str, ...]:
 
 
 def _expanded(key: str, written: Any) -> Any:
-    texts = [written] if isinstance(written, str) else written
-    if not (
-        isinstance(texts, list) and all(isinstance(entry, str) for entry in texts) and any(map(is_node_set, texts))
-    ):
+    names = [written] if isinstance(written, str) else written
+    if not are_texts(names) or not any(map(is_node_set, names)):
         return written
     try:
-        return list(expand(texts))
+        return list(expand(names))
     except InvalidNodeSet as failed:
         message = f"The parameter {key} is wrong: {failed}."
         raise InvalidParameters([error("InvalidParameter", message, path=pointer(["parameters", key]))]) from None

@@ -12,6 +12,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.threads import answer_in_thread
 from shipyard_api.domain.error_kinds import Unauthenticated
+from shipyard_api.domain.json_types import member
 from shipyard_api.ports.identity import Identities
 
 _LONGEST_BODY = 16_384
@@ -75,11 +76,10 @@ def _issue(identities: Identities, req: falcon.Request, resp: falcon.Response, s
 
 
 def _secret(body: Any) -> str:
-    auth = body.get("auth") if isinstance(body, dict) else None
-    if not isinstance(auth, dict):
+    if not isinstance(member(body, "auth"), dict):
         raise Fault("The body has no 'auth'.")
-    for member, name in (("passwordCredentials", "password"), ("token", "id")):
-        credentials = auth.get(member)
-        if isinstance(credentials, dict) and isinstance(credentials.get(name), str) and credentials[name].isascii():
-            return str(credentials[name])
+    for path in (("passwordCredentials", "password"), ("token", "id")):
+        written = member(body, "auth", *path)
+        if isinstance(written, str) and written.isascii():
+            return written
     raise Unauthenticated(False)

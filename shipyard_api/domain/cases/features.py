@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HARDWARE_PROFILE, lineage, profiles
 from shipyard_api.domain.documents.rendering import Rendering
+from shipyard_api.domain.json_types import member, objects
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.specification.kinds import NETWORK, RACK
 
@@ -91,7 +92,9 @@ def _of_design(rendering: Rendering) -> Features:
     known: dict[str, dict[NodeName, Value]] = {feature: {} for feature in WORDINGS}
     networks = {document.name: _cidr(document.data) for document in documents if document.schema == NETWORK}
     racks = {
-        document.name: _names(_at(document.data, "tor_switches")) for document in documents if document.schema == RACK
+        document.name: _names(member(document.data, "tor_switches"))
+        for document in documents
+        if document.schema == RACK
     }
     for name, machine in machines.items():
         document = by_key[BAREMETAL_NODE, name]
@@ -121,15 +124,15 @@ def _of_design(rendering: Rendering) -> Features:
 
 
 def _hardware(data: object) -> tuple[str, str]:
-    model = " ".join(str(_at(data, key)) for key in ("vendor", "generation", "hw_version") if _at(data, key))
-    firmware = " ".join(str(_at(data, key)) for key in ("bios_version", "firmware_version") if _at(data, key))
+    model = " ".join(str(member(data, key)) for key in ("vendor", "generation", "hw_version") if member(data, key))
+    firmware = " ".join(str(member(data, key)) for key in ("bios_version", "firmware_version") if member(data, key))
     return model, firmware
 
 
 def _addressed(chain: Iterable[object]) -> Iterator[str]:
     for data in chain:
-        for entry in _list(_at(data, "addressing")):
-            if isinstance(network := _at(entry, "network"), str):
+        for entry in objects(member(data, "addressing")):
+            if isinstance(network := entry.get("network"), str):
                 yield network
 
 
@@ -137,7 +140,8 @@ def _subnet(chain: Sequence[object], bmc: str, networks: Mapping[str, str]) -> s
     """Return the network of the address of the BMC: its CIDR, or its name where that is not known."""
     if networks.get(bmc):
         return networks[bmc]
-    addresses = [_at(entry, "address") for entry in _list(_at(chain[0], "addressing")) if _at(entry, "network") == bmc]
+    entries = objects(member(chain[0], "addressing"))
+    addresses = [entry.get("address") for entry in entries if entry.get("network") == bmc]
     if not bmc or not addresses:
         return bmc
     try:
@@ -148,26 +152,16 @@ def _subnet(chain: Sequence[object], bmc: str, networks: Mapping[str, str]) -> s
 
 
 def _cidr(data: object) -> str:
-    cidr = _at(data, "cidr")
+    cidr = member(data, "cidr")
     return cidr if isinstance(cidr, str) else ""
 
 
 def _nearest(chain: Iterable[object], path: str) -> str:
     for data in chain:
-        if isinstance(value := _at(data, path), str) and value:
+        if isinstance(value := member(data, *path.split(".")), str) and value:
             return value
     return ""
 
 
 def _names(data: object) -> frozenset[str]:
     return frozenset(map(str, data)) if isinstance(data, dict) else frozenset()
-
-
-def _list(data: object) -> list[object]:
-    return data if isinstance(data, list) else []
-
-
-def _at(data: object, path: str) -> object:
-    for key in path.split("."):
-        data = data.get(key) if isinstance(data, dict) else None
-    return data

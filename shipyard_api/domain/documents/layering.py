@@ -11,6 +11,7 @@ from shipyard_api.domain.documents.document import LAYERING_POLICY, Document, Ke
 from shipyard_api.domain.documents.draft import Draft
 from shipyard_api.domain.documents.paths import MISSING, PathError, parse_action_path, read
 from shipyard_api.domain.findings import Finding, error, in_short
+from shipyard_api.domain.json_types import are_texts, member
 
 _SHOWN = 5
 _LAYER, _PARENT = (f"/metadata/layeringDefinition/{key}" for key in ("layer", "parentSelector"))
@@ -56,8 +57,8 @@ def layer_order(documents: Iterable[Document]) -> tuple[Mapping[str, int] | None
         names = ", ".join(f"'{policy.name}'" for policy in policies)
         return None, (error("SingletonDocumentConflict", f"There can be one layering policy, and there are: {names}."),)
     data = policies[0].data
-    listed = data.get("layerOrder") if isinstance(data, Mapping) else None
-    if not isinstance(listed, list) or not all(isinstance(layer, str) for layer in listed):
+    listed = member(data, "layerOrder")
+    if not are_texts(listed):
         invalid = error("D001", "'layerOrder' must be a list of layers, outermost first", path="/layerOrder")
         return None, (invalid.about(policies[0].place),)
     return {layer: rank for rank, layer in enumerate(listed)}, ()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from shipyard_api.domain.documents.document import Document
+from shipyard_api.domain.json_types import member, texts
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 
 BAREMETAL_NODE = "drydock/BaremetalNode/v1"
@@ -32,7 +33,7 @@ def lineage(node: Document, by_name: Mapping[str, Document]) -> list[Document]:
     seen = set()
     while True:
         data = chain[-1].data
-        parent = data.get("host_profile") if isinstance(data, Mapping) else None
+        parent = member(data, "host_profile")
         if not isinstance(parent, str) or parent in seen or parent not in by_name:
             return chain
         seen.add(parent)
@@ -44,12 +45,12 @@ def _node(document: Document, by_name: Mapping[str, Document]) -> Node:
     labels: dict[str, str] = {}
     rack = hardware = ""
     for level in reversed(lineage(document, by_name)):
-        profile = level.data.get("hardware_profile") if isinstance(level.data, Mapping) else None
+        profile = member(level.data, "hardware_profile")
         hardware = profile if isinstance(profile, str) else hardware
-        metadata = level.data.get("metadata") if isinstance(level.data, Mapping) else None
+        metadata = member(level.data, "metadata")
         if not isinstance(metadata, Mapping):
             continue
-        for tag in _texts(metadata.get("tags")):
+        for tag in texts(metadata.get("tags")):
             (tags.discard if tag.startswith("!") else tags.add)(tag.removeprefix("!"))
         owner_data = metadata.get("owner_data")
         for key, value in (owner_data if isinstance(owner_data, Mapping) else {}).items():
@@ -60,7 +61,3 @@ def _node(document: Document, by_name: Mapping[str, Document]) -> Node:
         if isinstance(metadata.get("rack"), str):
             rack = metadata["rack"]
     return Node(NodeName(document.name), rack, frozenset(tags), frozenset(labels.items()), hardware)
-
-
-def _texts(value: object) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -24,6 +24,7 @@ from shipyard_api.domain.documents.document import (
 from shipyard_api.domain.documents.paths import PathError, parse_action_path, parse_path, pointer
 from shipyard_api.domain.documents.patterns import PatternError, check_pattern
 from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.json_types import member
 
 _SCHEMA = re.compile(r"[A-Za-z]+/[A-Za-z]+/v[0-9]+")
 _VALIDATION = re.compile(r".+-(validation|verification)")
@@ -83,7 +84,7 @@ def _finding(position: int, entry: object, place: str, message: str) -> Finding:
     known = ""
     if isinstance(entry, Mapping):
         metadata = entry.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        name = member(metadata, "name")
         said = [_short(value) for value in (entry.get("schema"), name) if value is not None]
         known = f" ({', '.join(said)})" if said else ""
     return error("D001", f"Document {position}: {message}{known}", path=place)
@@ -274,7 +275,7 @@ def _control_faults(
     if isinstance(layer, str) and not _is_name(layer):
         yield "/metadata/layeringDefinition/layer", f"the layer must be text of 1 to {NAME_LIMIT} printable characters"
     if schema == LAYERING_POLICY:
-        order = data.get("layerOrder") if isinstance(data, Mapping) else None
+        order = member(data, "layerOrder")
         if not isinstance(order, list) or not order or not all(map(_is_name, order)):
             yield "/data/layerOrder", "'layerOrder' must be a list of at least one layer, outermost first"
         elif len(set(order)) != len(order):
@@ -298,14 +299,14 @@ def _data_schema_faults(data: Any, compile_schema: Compile | None) -> Iterator[F
 
 
 def _validation_policy_faults(data: Any) -> Iterator[Fault]:
-    listed = data.get("validations") if isinstance(data, Mapping) else None
+    listed = member(data, "validations")
     if not isinstance(listed, list):
         yield "/data/validations", "'validations' must be a list"
         return
     yield from _unknown(data, frozenset({"validations"}), "/data")
     for index, entry in enumerate(listed):
         at = f"/data/validations/{index}"
-        name = entry.get("name") if isinstance(entry, Mapping) else None
+        name = member(entry, "name")
         if not isinstance(name, str) or not _VALIDATION.fullmatch(name):
             yield at, "a validation needs a 'name' that ends in -validation or -verification"
         else:

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import msgspec
 
 from shipyard_api.domain.hardware.seen import Disk, Neighbour, Nic, SeenHardware
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, texts
 
 _CHASSIS, _PORT, _PORT_DESCRIPTION, _SYSTEM = 1, 2, 4, 5
 _CHASSIS_MAC, _PORT_MAC = 4, 3
@@ -37,7 +37,7 @@ def _neighbour(switch: Iterable[object], port: Iterable[object]) -> Neighbour | 
 
 
 def _known(names: Iterable[object]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))
+    return tuple(dict.fromkeys(filter(None, texts(list(names)))))
 
 
 def _decoded(kind: int, value: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from shipyard_api.domain.json_types import member, objects
 from shipyard_api.domain.nodes import Inventory, NodeName
 
 _JOIN_SCRIPT = "promenade+"
@@ -10,12 +11,11 @@ _JOIN_SCRIPT = "promenade+"
 
 def selected(action: Any, machines: Inventory) -> frozenset[NodeName]:
     """Return the nodes that a boot action concerns; every one if its filter is none that we can read."""
-    written = action.get("node_filter") if isinstance(action, Mapping) else None
-    filters = written.get("filter_set") if isinstance(written, Mapping) else None
+    filters = member(action, "node_filter", "filter_set")
     if not isinstance(filters, list) or not filters or not all(isinstance(each, Mapping) for each in filters):
         return frozenset(machines.nodes)
     found = [_selected(each, machines) for each in filters]
-    if isinstance(written, Mapping) and written.get("filter_set_type") == "intersection":
+    if member(action, "node_filter", "filter_set_type") == "intersection":
         return frozenset.intersection(*found)
     return frozenset.union(*found)
 
@@ -38,8 +38,5 @@ def _selected(written: Mapping[str, Any], machines: Inventory) -> frozenset[Node
 
 def is_join_script(action: Any) -> bool:
     """Return whether an asset of the action is what Promenade makes of the design."""
-    assets = action.get("assets") if isinstance(action, Mapping) else None
-    return any(
-        isinstance(asset, Mapping) and str(asset.get("location", "")).startswith(_JOIN_SCRIPT)
-        for asset in (assets if isinstance(assets, list) else ())
-    )
+    assets = objects(member(action, "assets"))
+    return any(str(asset.get("location", "")).startswith(_JOIN_SCRIPT) for asset in assets)

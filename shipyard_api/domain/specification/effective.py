@@ -18,6 +18,7 @@ from shipyard_api.domain.documents.document import Document
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HARDWARE_PROFILE, lineage, profiles
 from shipyard_api.domain.documents.rendering import RenderedDocument, Rendering
 from shipyard_api.domain.findings import DocumentRef
+from shipyard_api.domain.json_types import member
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.specification.boot_actions import is_join_script, selected
 from shipyard_api.domain.specification.given import labelled
@@ -301,11 +302,11 @@ class EffectiveDesign:
 
     def _of_machine(self, machine: Node, chain: Sequence[Document]) -> Parts:
         def value(data: Any, path: str) -> Value:
-            place = next((level for level in chain if _at(level.data, path) is not None), chain[0])
+            place = next((level for level in chain if member(level.data, *path.split(".")) is not None), chain[0])
             return Value(data, place.at(_pointer(path.split("."))), self._documents[place.key].secret)
 
         def label(key: str, data: str) -> Value:
-            levels = (level for level in chain if key in (_at(level.data, _LABELS) or ()))
+            levels = (level for level in chain if key in (member(level.data, *_LABELS.split(".")) or ()))
             place = next(levels, chain[0])
             return Value(data, place.at(_pointer((*_LABELS.split("."), key))), self._documents[place.key].secret)
 
@@ -394,7 +395,7 @@ def _addresses(entries: Any) -> Mapping[str, Any]:
         return {} if entries is None else {"": entries}
     by_network: dict[str, list[Any]] = {}
     for entry in entries:
-        network = entry.get("network") if isinstance(entry, Mapping) else None
+        network = member(entry, "network")
         by_network.setdefault(network if isinstance(network, str) else "", []).append(entry)
     return by_network
 
@@ -420,12 +421,6 @@ def _links(values: Values) -> Iterable[str]:
 def _text(parts: Parts, aspect: Aspect, path: str) -> str:
     value = parts[aspect].values.get(path) if aspect in parts else None
     return value.data if value is not None and isinstance(value.data, str) else ""
-
-
-def _at(data: Any, path: str) -> Any:
-    for key in path.split("."):
-        data = data.get(key) if isinstance(data, Mapping) else None
-    return data
 
 
 def _named(place: DocumentRef, path: str) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.findings import Finding, error, hidden_character, info, warning
 from shipyard_api.domain.graphs import find_cycles
+from shipyard_api.domain.json_types import member
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.selectors import Label, Selector
@@ -177,7 +178,7 @@ def _label(written: str | Mapping[str, str]) -> Label:
 
 
 def _well_formed(data: object) -> list[tuple[int, Mapping[str, Any]]]:
-    groups = data.get("groups") if isinstance(data, Mapping) else None
+    groups = member(data, "groups")
     if not isinstance(groups, list):
         return []
     return [

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.findings import Finding, error, hidden_character, in_short, warning
 from shipyard_api.domain.graphs import find_cycles
+from shipyard_api.domain.json_types import member
 from shipyard_api.domain.task_graph.commands import check_command, has_key
 from shipyard_api.domain.task_graph.conditions import ConditionError, parse_condition
 from shipyard_api.domain.task_graph.execution import ToleranceError, nodes_that_may_fail
@@ -376,7 +377,7 @@ def _computed(entries: Iterable[_Entry]) -> Iterator[Finding]:
         strategy = strategy_of(entry.data)
         values = {
             "condition": entry.data.get("condition"),
-            "strategy": strategy.get("amount") if isinstance(strategy, Mapping) else None,
+            "strategy": member(strategy, "amount"),
             "cross-depends": relations_of(entry.data, "cross-depends"),
             "cross-depended-by": relations_of(entry.data, "cross-depended-by"),
         }

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding, error
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, member
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph import shell_text
 from shipyard_api.domain.task_graph.shell_text import KEY
@@ -325,7 +325,7 @@ def _copy(read: _Parameters, number: int, written: object) -> CopiedFile:
         source, path = _path(parameters, "src", relative=True), _file_path(parameters, "dst")
         modes = parameters.mode("permissions", 0o644), parameters.mode("dir_permissions", 0o755)
         digests = read.values.get(_DIGESTS)
-        return CopiedFile(source, path, *modes, digest=digests.get(source) if isinstance(digests, Mapping) else None)
+        return CopiedFile(source, path, *modes, digest=member(digests, source))
     except CommandError as fault:
         raise CommandError(f"files[{number}]: {fault}", f"files/{number}/{fault.field}") from None
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from shipyard_api.domain.exact_secrets import HIDDEN
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, are_texts
 from shipyard_api.domain.nodes import NodeName
 
 MOST_VALUES = 1_000
@@ -48,7 +48,7 @@ class RunValues(Struct, frozen=True):
         nodes, secret = written.get("nodes", {}), written.get("secret", [])
         if not isinstance(nodes, Mapping) or not all(isinstance(node, str) for node in nodes):
             raise ValuesError("nodes is an object with the values of each node")
-        if not isinstance(secret, list) or not all(isinstance(name, str) for name in secret):
+        if not are_texts(secret):
             raise ValuesError("secret is a list of names")
         values = cls(
             _read(written.get("all", {}), "all"),

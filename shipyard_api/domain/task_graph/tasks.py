@@ -6,6 +6,7 @@ from typing import Any, NewType
 
 from msgspec import Struct
 
+from shipyard_api.domain.json_types import member, texts
 from shipyard_api.domain.task_graph.conditions import Expression, parse_condition
 
 TaskId = NewType("TaskId", str)
@@ -138,7 +139,7 @@ def names_of(value: Any) -> tuple[str, ...]:
     """Return a name or a list of names as a tuple; anything else has none. Repeated names count once."""
     if isinstance(value, str):
         return (value,)
-    return tuple(dict.fromkeys(name for name in value if isinstance(name, str))) if isinstance(value, list) else ()
+    return tuple(dict.fromkeys(texts(value)))
 
 
 def role_of(entry: Mapping[str, Any]) -> Any:
@@ -154,7 +155,7 @@ def relations_of(entry: Mapping[str, Any], key: str) -> Any:
 def strategy_of(entry: Mapping[str, Any]) -> Any:
     """Return the strategy of a group or task: in its parameters, or at the top (seed 001, Alternatives)."""
     parameters = entry.get("parameters")
-    inner = parameters.get("strategy") if isinstance(parameters, Mapping) else None
+    inner = member(parameters, "strategy")
     return inner if inner is not None else entry.get("strategy")
 
 

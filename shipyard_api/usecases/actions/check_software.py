@@ -9,7 +9,7 @@ from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.error_kinds import ShipyardError
 from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
 from shipyard_api.domain.findings import Finding, error
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, member
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import NODES, VALUES
 from shipyard_api.domain.site_design import DesignRules
@@ -106,5 +106,5 @@ class CheckAcceptance(Struct, frozen=True):
 
 
 def _accepts(data: object) -> bool:
-    groups = data.get("groups") if isinstance(data, Mapping) else None
+    groups = member(data, "groups")
     return isinstance(groups, list) and any(isinstance(group, Mapping) and group.get("accept") for group in groups)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.json_types import JsonObject, are_texts
 from shipyard_api.domain.task_graph.errors import InvalidDeclaration, LabelExists, LabelNotFound, LabelReadOnly
 from shipyard_api.domain.task_graph.layers import Label, Layer, Owner
 from shipyard_api.domain.task_graph.tasks import Domain
@@ -105,7 +105,7 @@ def check_label(domain: Domain, name: object, meta: object) -> JsonObject:
         raise InvalidDeclaration(f"'has_primary' of the {word} '{name}' is not true or false.")
     for key in ("tags", "tasks") if domain is Domain.ROLES else ():
         names = meta.get(key, [])
-        if not isinstance(names, list) or not all(isinstance(listed, str) for listed in names):
+        if not are_texts(names):
             raise InvalidDeclaration(f"'{key}' of the role '{name}' is not a list of names.")
     return meta
 
