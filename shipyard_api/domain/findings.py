@@ -3,12 +3,15 @@
 Checks do not raise on the first fault: they return every finding, and the caller decides (contract: Status object).
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+from shipyard_api.domain.json_types import JsonObject, member, objects
 
 MOST_NAMED = 10
 """How many nodes, or whatever it is about, a sentence names."""
@@ -95,4 +98,45 @@ def hidden_character(text: str, *, but: str = "") -> str | None:
     """
     return next(
         (f"U+{ord(character):04X}" for character in text if not character.isprintable() and character not in but), None
+    )
+
+
+_LEVELS = {
+    "error": Level.ERROR,
+    **dict.fromkeys(("warning", "warn"), Level.WARNING),
+    **dict.fromkeys(("info", "debug"), Level.INFO),
+}
+_LONGEST = 2000  # characters of an answer that is shown as it is
+
+
+def of_status(status: object, system: str) -> tuple[Finding, ...]:
+    """Return what a service says of a design in a Status object whose secrets are hidden (shipyard-rest, 5.5).
+
+    A failure that no message explains has an error with its summary. Without details it is no result of a validation:
+    the whole is one error.
+    """
+    messages = member(status, "details", "messageList")
+    if not isinstance(member(status, "details"), Mapping):
+        return (Finding(system, Level.ERROR, json.dumps(status)[:_LONGEST], source=system),)
+    failed = str(member(status, "status")).lower() != "success"
+    said = tuple(_said(entry, system, failed=failed) for entry in messages or () if isinstance(entry, Mapping | str))
+    if failed and not errors(said):
+        summary = " ".join(str(text) for key in ("message", "reason") if (text := member(status, key)))
+        said += (Finding(system, Level.ERROR, summary or "The design failed validation.", source=system),)
+    return said
+
+
+def _said(entry: JsonObject | str, system: str, *, failed: bool) -> Finding:
+    """Return a message of a service; of one that is only a text, the status tells whether it is an error."""
+    message = {"message": entry, "error": failed} if isinstance(entry, str) else entry
+    level = _LEVELS.get(str(message.get("level") or "info").lower(), Level.WARNING)
+    name, text, diagnostic = (str(message.get(key) or "") for key in ("name", "message", "diagnostic"))
+    named = objects(message.get("documents"))
+    return Finding(
+        name or system,
+        Level.ERROR if message.get("error") else level,
+        text or diagnostic or "no message",
+        documents=tuple(DocumentRef(str(one.get("schema") or ""), str(one.get("name") or "")) for one in named),
+        diagnostic=diagnostic,
+        source=system,
     )

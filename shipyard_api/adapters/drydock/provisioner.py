@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.observations import ObservedMachine
-from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.findings import Finding, of_status
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.observing.request_context import propagated
@@ -108,7 +108,7 @@ class DrydockProvisioner:
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         """Return Drydock's findings; a valid design has about 18 (Info). May take minutes."""
-        return translate.findings(self._client.validate_design(design), self._scrubber)
+        return of_status(self._scrubber.values(self._client.validate_design(design)), translate.SYSTEM)
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
         """Return the nodes of each tuple of selectors, with one request per distinct filter. May take minutes.

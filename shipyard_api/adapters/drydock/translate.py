@@ -1,6 +1,5 @@
 """Translation to Drydock's requests and from its tasks and findings; pure (contract drydock, sections 4, 7, 8, 10)."""
 
-import json
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,7 @@ from msgspec import Struct
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
-from shipyard_api.domain.findings import DocumentRef, Finding, Level, in_short
+from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -21,7 +20,6 @@ from shipyard_api.ports.provisioner import EarlierWork, JobAhead, JobId, Marker,
 
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
-_LONGEST_ANSWER = 2000  # characters of an answer that is shown unparsed
 # A task's results cut longer names, which would hide success.
 LIMITS = ProvisionerLimits(
     SYSTEM,
@@ -255,43 +253,6 @@ def created_at(task: JsonObject) -> datetime | None:
     except ValueError:
         return None
     return created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
-
-
-def findings(status: JsonObject, scrubber: Scrubber) -> tuple[Finding, ...]:
-    """Return the findings in a Status object; a failure without an error message gets one from its summary.
-
-    Without details it is no validation result, and the whole becomes one error (contract: shipyard-rest, 5.5).
-    """
-    details = status.get("details")
-    if not isinstance(details, Mapping):
-        return (Finding(SYSTEM, Level.ERROR, scrubber(json.dumps(status), _LONGEST_ANSWER), source=SYSTEM),)
-    status = scrubber.values(status)
-    messages = status["details"].get("messageList")
-    faults = tuple(_finding(message) for message in messages or () if isinstance(message, Mapping))
-    failed = str(status.get("status")).lower() != "success"
-    if failed and not any(finding.level is Level.ERROR for finding in faults):
-        text = " ".join(str(status[key]) for key in ("message", "reason") if status.get(key))
-        faults += (Finding(SYSTEM, Level.ERROR, text or "The design failed validation.", source=SYSTEM),)
-    return faults
-
-
-def _finding(message: JsonObject) -> Finding:
-    word = str(message.get("level") or ("error" if message.get("error") else "info")).capitalize()
-    level = Level(word) if word in {level.value for level in Level} else Level.WARNING
-    documents = tuple(
-        DocumentRef(str(document.get("schema") or ""), str(document.get("name") or ""))
-        for document in message.get("documents") or ()
-        if isinstance(document, Mapping)
-    )
-    name, text, diagnostic = (str(message.get(key) or "") for key in ("name", "message", "diagnostic"))
-    return Finding(
-        name or SYSTEM,
-        Level.ERROR if message.get("error") else level,
-        text or diagnostic or "no message",
-        documents=documents,
-        diagnostic=diagnostic,
-        source=SYSTEM,
-    )
 
 
 _NO_NAMES: frozenset[NodeName] = frozenset()

@@ -1,19 +1,13 @@
 """Validation of designs by Promenade (contract: promenade, POST /validatedesign)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
-from shipyard_api.domain.json_types import member, objects
-from shipyard_api.http import HttpClient, Response
+from shipyard_api.domain.findings import Finding, of_status
+from shipyard_api.http import HttpClient
 from shipyard_api.observing import request_context
 from shipyard_api.ports.errors import Unavailable
 
 SYSTEM = "Promenade"
-_LONGEST = 2000
-_LEVELS = {"warn": Level.WARNING, "warning": Level.WARNING, "info": Level.INFO, "debug": Level.INFO}
 
 
 class PromenadeValidation:
@@ -51,29 +45,4 @@ class PromenadeValidation:
         answer = self._http.post("validatedesign", json=body, headers=request_context.headers())
         if answer.status not in (200, 400):
             raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}, which is no validation")
-        return tuple(_finding(message) for message in _messages(answer))
-
-
-def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
-    """Return the messages; an answer without details is one error (contract: shipyard-rest, 5.5)."""
-    status = answer.scrubber.values(answer.json())
-    listed = member(status, "details", "messageList")
-    if not isinstance(listed, list):
-        return [{"message": answer.scrubber(answer.text, _LONGEST), "error": True}]
-    return [entry if isinstance(entry, dict) else {"message": str(entry), "error": True} for entry in listed]
-
-
-def _finding(entry: Mapping[str, Any]) -> Finding:
-    failed = entry.get("error") is True
-    level = Level.ERROR if failed else _LEVELS.get(str(entry.get("level")).lower(), Level.INFO)
-    finding = Finding(
-        str(entry.get("name") or "PromenadeValidation"),
-        level,
-        str(entry.get("message") or "no message"),
-        diagnostic=str(entry.get("diagnostic") or ""),
-        source=SYSTEM,
-    )
-    named = objects(entry.get("documents"))
-    return replace(
-        finding, documents=tuple(DocumentRef(str(entry.get("schema")), str(entry.get("name"))) for entry in named)
-    )
+        return of_status(answer.scrubber.values(answer.json()), SYSTEM)

@@ -8,7 +8,6 @@ import pytest
 from shipyard_api.adapters.drydock import translate
 from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.drift.observations import MachineState, ObservedMachine
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.observing.scrubbing import Scrubber
@@ -341,66 +340,6 @@ def test_creation_times_are_utc_unless_they_say_otherwise() -> None:
         2026, 3, 2, 11, 14, 51, tzinfo=elsewhere
     )
     assert translate.created_at({}) is None
-
-
-# Findings
-
-
-def status(word: str, *messages: object, **more: object) -> dict[str, object]:
-    return {"kind": "Status", "status": word, "message": None, "details": {"messageList": list(messages)}} | more
-
-
-def message(level: str = "Info", **changes: object) -> dict[str, object]:
-    error = level.lower() == "error"
-    return {"kind": "ValidationMessage", "name": "DD3001", "level": level, "error": error, "message": "text"} | changes
-
-
-def test_a_finding_keeps_rule_level_text_diagnostic_and_documents() -> None:
-    documents = [{"schema": "drydock/BaremetalNode/v1", "name": "ctl01"}, "noise"]
-    told = message("Error", diagnostic="Select a valid image from: jammy", documents=documents)
-    assert translate.findings(status("Failure", told), Scrubber()) == (
-        Finding(
-            "DD3001",
-            Level.ERROR,
-            "text",
-            documents=(DocumentRef("drydock/BaremetalNode/v1", "ctl01"),),
-            diagnostic="Select a valid image from: jammy",
-            source="Drydock",
-        ),
-    )
-
-
-STATUSES = {
-    "valid and silent": (status("Success"), []),
-    "the status in capitals": (status("SUCCESS", message()), [("DD3001", Level.INFO, "text")]),
-    "a schema error in lower case without a text": (
-        status("failure", message("Error", name="DD001", message=None, diagnostic="why")),
-        [("DD001", Level.ERROR, "why")],
-    ),
-    "a failure that no message explains": (
-        status("Failure", message("warning"), message="Site design failed validation.", reason="See messages."),
-        [("DD3001", Level.WARNING, "text"), ("Drydock", Level.ERROR, "Site design failed validation. See messages.")],
-    ),
-    "a silent failure": (status("failure"), [("Drydock", Level.ERROR, "The design failed validation.")]),
-    "error true": (status("Success", message("Warning", error=True)), [("DD3001", Level.ERROR, "text")]),
-    "a message without rule or level": (
-        status("Success", {"message": "simple", "error": False}),
-        [("Drydock", Level.INFO, "simple")],
-    ),
-    "an unknown level": (status("Success", message("Fatal")), [("DD3001", Level.WARNING, "text")]),
-    "messages that are none": (status("Success", None, "noise"), []),
-    "no details": (
-        {"status": "Success", "details": None},
-        [("Drydock", Level.ERROR, '{"status": "Success", "details": null}')],
-    ),
-}
-
-
-@every_row(STATUSES)
-def test_every_form_of_status_gives_findings(answer: dict[str, object], found: list[tuple[str, Level, str]]) -> None:
-    findings = translate.findings(answer, Scrubber())
-    assert [(one.name, one.level, one.message) for one in findings] == found
-    assert all(one.source == "Drydock" for one in findings)
 
 
 @every_row(

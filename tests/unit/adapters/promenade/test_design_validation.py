@@ -79,6 +79,14 @@ def test_every_message_becomes_a_finding(promenade: Peer) -> None:
     assert findings[1].documents == (DocumentRef("promenade/Docker/v1", "docker"),)
 
 
+def test_a_failure_without_a_message_is_no_sound_design(promenade: Peer) -> None:
+    promenade.on(ROUTE, Answer(400, status()))
+
+    (finding,) = asked(promenade).validate_design("d")
+
+    assert (finding.level, finding.message) == (Level.ERROR, "Promenade validations failed Validation")
+
+
 @pytest.mark.parametrize("body", [["a list"], {"details": None, "said": "no"}], ids=["a list", "no details"])
 def test_an_answer_without_details_is_one_error_with_the_whole_answer(promenade: Peer, body: Any) -> None:
     promenade.on(ROUTE, Answer(200, body))
