@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.job_watch import End, Job, Submitted
+from shipyard_api.actions.steps.teardown.drain import lease_json, lease_now
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, waiting
 from shipyard_api.domain.facts.fact import Fact
@@ -18,7 +19,7 @@ from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.domain.teardown.drain_plan import plan_drain
-from shipyard_api.domain.teardown.kubelet import Kubelet, Ready
+from shipyard_api.domain.teardown.kubelet import Kubelet, is_shut_down
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.removal_checks import pods_in_the_way
 from shipyard_api.ports import provisioner as port
@@ -74,7 +75,7 @@ class Destroy(Part[DestroyReport]):
             parameters |= {"fresh": "yes"} if job_watch.is_due(state.job, _limits(task), now) else {}
             return Look(self.request(state, now, "job", job=state.job.id, **parameters))
         if not state.checked and self.nodes is not None:
-            return Look(self.request(state, now, "pods"))
+            return Look(self.request(state, now, "pods", lease=lease_json(state)))
         return Act(self.request(state, now, "submit", **parameters), now + timedelta(seconds=self.seconds(state)))
 
     def ask(self, request: Request) -> DestroyReport:
@@ -86,7 +87,8 @@ class Destroy(Part[DestroyReport]):
         if look is None:
             return PodsLeft(())
         # Its kubelet has been asked to stop: pods that are being deleted may never be confirmed.
-        kubelet = Kubelet.ALIVE if look.node.ready is Ready.TRUE else Kubelet.DEAD
+        has_stopped = is_shut_down(look.node.ready, lease_now(request, look.node)[1], request.at)
+        kubelet = Kubelet.DEAD if has_stopped else Kubelet.ALIVE
         plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         return PodsLeft(tuple(str(planned.pod) for planned in pods_in_the_way(plan, kubelet)))
 

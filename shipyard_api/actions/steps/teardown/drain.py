@@ -50,6 +50,12 @@ def lease_json(state: NodeState) -> list[str] | None:
     return [state.lease[0], state.lease[1].isoformat()] if state.lease else None
 
 
+def lease_now(request: Request, node: ClusterNode) -> tuple[str, datetime]:
+    """Return the same of a request that has the last known lease."""
+    stored = request.more["lease"]
+    return renewed_at((stored[0], datetime.fromisoformat(stored[1])) if stored else None, node, request.at)
+
+
 def with_lease(state: NodeState, value: str, at: datetime) -> NodeState:
     """Return the state with the lease as it was read at that moment."""
     return state if state.lease is not None and state.lease[0] == value else replace(state, lease=(value, at))
@@ -105,9 +111,7 @@ class Drain(Part[DrainReport]):
         look = self.nodes.look(request.node)
         if look is None:
             return DrainReport()
-        stored = request.more["lease"]
-        seen = (stored[0], datetime.fromisoformat(stored[1])) if stored else None
-        lease = renewed_at(seen, look.node, request.at)
+        lease = lease_now(request, look.node)
         deadline = datetime.fromisoformat(request.more["since"]) + timedelta(seconds=limits.drain)
         kubelet = state_of(look.node.ready, lease[1], request.at)
         report = drain(self.nodes, look, limits, label=CORDONED_KEY, kubelet=kubelet, now=request.at, deadline=deadline)

@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from shipyard_api.actions.steps.teardown.drain import lease_json, renewed_at, with_lease
+from shipyard_api.actions.steps.teardown.drain import lease_json, lease_now, with_lease
 from shipyard_api.actions.steps.teardown.etcd import EtcdGuard, EtcdReport
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, waiting
@@ -72,8 +72,7 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         if look is None:
             return LabelsReport(is_known=False)
         labels = look.node.labels
-        stored = request.more["lease"]
-        lease = renewed_at((stored[0], datetime.fromisoformat(stored[1])) if stored else None, look.node, request.at)
+        lease = lease_now(request, look.node)
         is_dead = state_of(look.node.ready, lease[1], request.at) is Kubelet.DEAD
         # A dead kubelet confirms the end of no pod.
         pods = [pod for pod in look.pods if not (is_dead and pod.leaves_at and pod.leaves_at <= look.server_time)]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from shipyard_api.actions.steps.job_watch import Job
 from shipyard_api.actions.steps.pacing import POLICY
-from shipyard_api.actions.steps.teardown.destroy import Destroy, Recalled
+from shipyard_api.actions.steps.teardown.destroy import Destroy, PodsLeft, Recalled
 from shipyard_api.actions.steps.teardown.drain import Drain
 from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, RemoveEtcd
 from shipyard_api.actions.steps.teardown.kubelet import ShutDownKubelet
@@ -36,12 +36,14 @@ from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess, Protection
 from shipyard_api.domain.teardown.etcd_members import Minimum
+from shipyard_api.domain.teardown.kubelet import Ready
 from shipyard_api.domain.teardown.labels import CORDONED_KEY, Operator, Requirement
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome, Teardown
-from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
+from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodPhase, PodUid
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports import provisioner
+from shipyard_api.ports.cluster import ClusterNode, NodeLook
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Look, PeerFailure
@@ -441,6 +443,34 @@ def test_the_report_by_which_a_destroy_times_out_is_read_for_it() -> None:
     limit = state.task.destroy.timeout
     looks = [kind.watch(state, now + timedelta(seconds=seconds)) for seconds in (limit - 1, limit)]
     assert ["fresh" in look.question.more for look in looks if look] == [False, True]
+
+
+@every_row(
+    [
+        # the condition Ready, seconds since the lease was last seen to change, whether a leaving pod keeps the host
+        (Ready.TRUE, 59, True),
+        (Ready.FALSE, 59, True),  # its kubelet still renews its lease, and can confirm the end of the pod
+        (Ready.UNKNOWN, 59, False),
+        (Ready.TRUE, 61, False),  # nobody watches conditions any more: the lease is sign enough
+    ]
+)
+def test_a_kubelet_that_was_stopped_need_not_confirm_the_end_of_pods(ready: Ready, silent: float, keeps: bool) -> None:
+    _, state, now = destroying(job="")
+    node = ClusterNode(N1, "uid", "1", cordoned=True, labels={}, ready=ready, renewed_at=now)
+    pods = (
+        Pod("default", "web", PodUid("w"), leaves_at=now),
+        Pod("default", "done", PodUid("d"), phase=PodPhase.SUCCEEDED),
+    )
+
+    class Shown(FakeClusterNodes):
+        def look(self, name: NodeName) -> NodeLook:
+            return NodeLook(node, pods, (), (), now)
+
+    destroy = Destroy(store_with_jobs(), FakeProvisioner(), Shown(lambda: now), "design/{}".format)
+    look = destroy.decide(replace(state, lease=(now.isoformat(), now)), now + timedelta(seconds=silent))
+
+    assert isinstance(look, Look)
+    assert destroy.ask(look.question) == PodsLeft(("default/web",) if keeps else ())
 
 
 @every_row(
