@@ -10,7 +10,7 @@ from shipyard_api.api.fuel.graphs import READ, set_warnings
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.limits import SMALL_WRITE
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.policy import SOFTWARE_PREFIX
 from shipyard_api.domain.task_graph.layers import Label, OwnerKind
 from shipyard_api.domain.task_graph.tasks import Domain
@@ -21,18 +21,22 @@ _MEMBERS = {"name": str, "meta": dict, "volumes_roles_mapping": list}
 _ANSWER = ("owner", "predefined")
 
 
-class Labels:
-    """All roles or tags of a release or cluster."""
+class _OfLabels:
+    """``limit``: the largest body, in bytes."""
 
-    policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
     write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, labels: ManageLabels, kind: OwnerKind, domain: Domain, limit: int) -> None:
-        """``limit``: the largest body, in bytes."""
         self._labels = labels
         self._kind = kind
         self._domain = domain
         self.limit = limit
+
+
+class Labels(_OfLabels):
+    """All roles or tags of a release or cluster."""
+
+    policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
@@ -48,33 +52,21 @@ class Labels:
             for owned in labels
         ]
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+    @reading.threaded_body
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, owner_id: str) -> None:
         """Create one and answer with it."""
         owner = reading.owner(self._kind, owner_id)
-        sent = await reading.body(req, self.limit)
-
-        def create() -> None:
-            wanted = reading.mapping(reading.value(req, sent), _MEMBERS, _ANSWER)
-            label = self._labels.create(owner, self._domain, wanted["name"], wanted["meta"])
-            resp.status = falcon.HTTP_201
-            resp.location = f"{req.prefix}/api/v1/{owner.kind.value}/{owner.id}/{self._domain.value}/{wanted['name']}/"
-            resp.media = _entity(self._domain, wanted["name"], label)
-
-        await answer_in_thread(resp, create)
+        wanted = reading.mapping(reading.value(req, sent), _MEMBERS, _ANSWER)
+        label = self._labels.create(owner, self._domain, wanted["name"], wanted["meta"])
+        resp.status = falcon.HTTP_201
+        resp.location = f"{req.prefix}/api/v1/{owner.kind.value}/{owner.id}/{self._domain.value}/{wanted['name']}/"
+        resp.media = _entity(self._domain, wanted["name"], label)
 
 
-class OneLabel:
+class OneLabel(_OfLabels):
     """One role or tag that the release or cluster itself declares."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE, "DELETE": WRITE}
-    write_cost: ClassVar[float] = SMALL_WRITE
-
-    def __init__(self, labels: ManageLabels, kind: OwnerKind, domain: Domain, limit: int) -> None:
-        """``limit``: the largest body, in bytes."""
-        self._labels = labels
-        self._kind = kind
-        self._domain = domain
-        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str, name: str) -> None:

@@ -105,21 +105,17 @@ class Assignment:
         self.limit = limit
         self._assigns = assigns
 
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+    @reading.threaded_body
+    def on_post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, owner_id: str) -> None:
         """Give each node exactly the roles that the body names, or take all roles and tags from the nodes."""
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        sent = await reading.body(req, self.limit)
-
-        def assign() -> None:
-            wanted = _assignment(reading.value(req, sent), with_roles=self._assigns)
-            if self._assigns:
-                _, warnings = self._nodes.assign_roles(cluster.id, wanted)
-            else:
-                _, warnings = self._nodes.unassign(cluster.id, list(wanted))
-            resp.media = {}
-            set_warnings(resp, warnings)
-
-        await answer_in_thread(resp, assign)
+        wanted = _assignment(reading.value(req, sent), with_roles=self._assigns)
+        if self._assigns:
+            _, warnings = self._nodes.assign_roles(cluster.id, wanted)
+        else:
+            _, warnings = self._nodes.unassign(cluster.id, list(wanted))
+        resp.media = {}
+        set_warnings(resp, warnings)
 
 
 class TagCheck:

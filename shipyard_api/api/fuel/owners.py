@@ -12,7 +12,7 @@ from shipyard_api.api.fuel.unserved import NO_CLUSTERS
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import Fault
 from shipyard_api.api.http.limits import SMALL_WRITE
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.task_graph.layers import Cluster, OwnerKind, Release
 from shipyard_api.usecases.software.graphs import ManageGraphs, WrittenRelease
 
@@ -20,16 +20,20 @@ _RELEASE = {"name": str, "version": str, "operating_system": str, "roles_metadat
 _CLUSTER = {"name": str, "release_id": int}
 
 
-class Releases:
-    """All releases."""
+class _OfGraphs:
+    """``limit``: the largest body, in bytes."""
 
-    policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
     write_cost: ClassVar[float] = SMALL_WRITE
 
     def __init__(self, graphs: ManageGraphs, limit: int) -> None:
-        """``limit``: the largest body, in bytes."""
         self._graphs = graphs
         self.limit = limit
+
+
+class Releases(_OfGraphs):
+    """All releases."""
+
+    policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -45,31 +49,21 @@ class Releases:
         resp.media = _release(release)
 
 
-class OneRelease:
+class OneRelease(_OfGraphs):
     """One release."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
-    write_cost: ClassVar[float] = SMALL_WRITE
-
-    def __init__(self, graphs: ManageGraphs, limit: int) -> None:
-        """``limit``: the largest body, in bytes."""
-        self._graphs = graphs
-        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
         """Answer with the release, its roles and its predefined tags."""
         resp.media = _release(self._graphs.release(reading.owner(OwnerKind.RELEASE, owner_id).id))
 
-    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+    @reading.threaded_body
+    def on_put(self, req: falcon.Request, resp: falcon.Response, sent: bytes, owner_id: str) -> None:
         """Change the name, the version, or the predefined roles and tags."""
         release = reading.owner(OwnerKind.RELEASE, owner_id)
-        sent = await reading.body(req, self.limit)
-
-        def change() -> None:
-            resp.media = _release(self._graphs.change_release(release.id, _written(req, sent)))
-
-        await answer_in_thread(resp, change)
+        resp.media = _release(self._graphs.change_release(release.id, _written(req, sent)))
 
 
 class Clusters:
@@ -92,48 +86,32 @@ class Clusters:
         raise Fault(NO_CLUSTERS, falcon.HTTP_405)
 
 
-class OneCluster:
+class OneCluster(_OfGraphs):
     """One cluster."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
-    write_cost: ClassVar[float] = SMALL_WRITE
-
-    def __init__(self, graphs: ManageGraphs, limit: int) -> None:
-        """``limit``: the largest body, in bytes."""
-        self._graphs = graphs
-        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
         """Answer with the cluster."""
         resp.media = _cluster(*self._graphs.cluster(reading.owner(OwnerKind.CLUSTER, owner_id).id))
 
-    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+    @reading.threaded_body
+    def on_put(self, req: falcon.Request, resp: falcon.Response, sent: bytes, owner_id: str) -> None:
         """Change the name or the release of the cluster."""
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        sent = await reading.body(req, self.limit)
-
-        def change() -> None:
-            wanted = reading.mapping(reading.value(req, sent), _CLUSTER, _CLUSTER_ANSWER)
-            changed, status, warnings = self._graphs.change_cluster(
-                cluster.id, name=wanted["name"] or None, release=wanted["release_id"], settings=None
-            )
-            resp.media = _cluster(changed, status)
-            set_warnings(resp, warnings)
-
-        await answer_in_thread(resp, change)
+        wanted = reading.mapping(reading.value(req, sent), _CLUSTER, _CLUSTER_ANSWER)
+        changed, status, warnings = self._graphs.change_cluster(
+            cluster.id, name=wanted["name"] or None, release=wanted["release_id"], settings=None
+        )
+        resp.media = _cluster(changed, status)
+        set_warnings(resp, warnings)
 
 
-class Attributes:
+class Attributes(_OfGraphs):
     """The settings of a cluster, which conditions of tasks read as ``settings:``."""
 
     policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
-    write_cost: ClassVar[float] = SMALL_WRITE
-
-    def __init__(self, graphs: ManageGraphs, limit: int) -> None:
-        """``limit``: the largest body, in bytes."""
-        self._graphs = graphs
-        self.limit = limit
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
@@ -141,19 +119,15 @@ class Attributes:
         cluster, _ = self._graphs.cluster(reading.owner(OwnerKind.CLUSTER, owner_id).id)
         resp.media = {"editable": cluster.settings}
 
-    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+    @reading.threaded_body
+    def on_put(self, req: falcon.Request, resp: falcon.Response, sent: bytes, owner_id: str) -> None:
         """Replace the settings."""
         cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
-        sent = await reading.body(req, self.limit)
-
-        def change() -> None:
-            wanted = reading.mapping(reading.value(req, sent), {"editable": dict}, ("generated",))
-            settings = wanted["editable"] or {}
-            changed, _, warnings = self._graphs.change_cluster(cluster.id, name=None, release=None, settings=settings)
-            resp.media = {"editable": changed.settings}
-            set_warnings(resp, warnings)
-
-        await answer_in_thread(resp, change)
+        wanted = reading.mapping(reading.value(req, sent), {"editable": dict}, ("generated",))
+        settings = wanted["editable"] or {}
+        changed, _, warnings = self._graphs.change_cluster(cluster.id, name=None, release=None, settings=settings)
+        resp.media = {"editable": changed.settings}
+        set_warnings(resp, warnings)
 
 
 def _release(release: Release) -> dict[str, Any]:
