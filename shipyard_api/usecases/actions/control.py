@@ -121,10 +121,12 @@ class ControlAction(Struct, frozen=True):
             _refuse_unlisted(record)
             if ACTIONS[record.name].exclusive:
                 tx.actions.lock_creation()
-            new, kept = self._new(tx, record, caller, force=force)
-            new = replace(new, software=software)
+            # First, so that the reads below see everything that a later action did.
+            _refuse_second_site_action(tx, record)
+            inputs, kept = _retry_inputs(tx, record)
+            self._refuse(tx, record, inputs, kept, force=force)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
-            refuse_operations(tx.actions.node_operations(), ACTIONS[record.name], _touched(tx, record, kept))
+            new = replace(self._new(tx, record, inputs, kept, caller), software=software)
             return tx.actions.create(by_plan(tx, override(new, held), agreement, content, held, caller))
 
     def plan_retry(self, action_id: str, *, force: bool, may_override_holds: bool = False) -> RetryPlan:
@@ -140,31 +142,19 @@ class ControlAction(Struct, frozen=True):
             try:
                 _check(action_id, Control.RETRY, _state(tx, old))
                 _refuse_second_site_action(tx, old)
-                self._refuse_closed(old, inputs)
-                _refuse_removed(tx, old, kept)
-                _refuse_overtaken(tx, old, force=force)
-                _refuse_stragglers(tx, old.name, kept, force=force)
-                refuse_operations(tx.actions.node_operations(), ACTIONS[old.name], _touched(tx, old, kept))
+                self._refuse(tx, old, inputs, kept, force=force)
                 refuse_held(held, force=force, may_override=may_override_holds)
             except Conflict as conflict:
                 refusal = conflict
         return RetryPlan(old, inputs, kept, held, refusal)
 
     def _new(
-        self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool
-    ) -> tuple[NewAction, Sequence[NodeName]]:
-        """Return the action of a retry, and the nodes that it keeps."""
-        # First, so that the reads below see everything that a later action did.
-        _refuse_second_site_action(tx, old)
-        inputs, kept = _retry_inputs(tx, old)
-        self._refuse_closed(old, inputs)
-        _refuse_removed(tx, old, kept)
-        _refuse_overtaken(tx, old, force=force)
-        _refuse_stragglers(tx, old.name, kept, force=force)
+        self, tx: Transaction, old: ActionRecord, inputs: ActionInputs, kept: Sequence[NodeName], caller: Caller
+    ) -> NewAction:
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
         items = _kept_items(tx, old, inputs)
         inputs = replace(inputs, action=new, kept=tuple(kept), retried=old.id, kept_items=items)
-        action = NewAction(
+        return NewAction(
             id=new,
             name=old.name,
             parameters=old.parameters,
@@ -178,12 +168,17 @@ class ControlAction(Struct, frozen=True):
             nodes=nodes_of_run(inputs.software),
             facts=first_notes(definition, inputs, ACTIONS.parse(old.name, old.parameters)[1]),
         )
-        return action, kept
 
-    def _refuse_closed(self, old: ActionRecord, inputs: ActionInputs) -> None:
-        """Raise NoWindowOpens as for a new action, by the windows that the retry keeps."""
+    def _refuse(
+        self, tx: Transaction, old: ActionRecord, inputs: ActionInputs, kept: Sequence[NodeName], *, force: bool
+    ) -> None:
+        """Raise Conflict if a retry with these inputs would be refused, whoever asks; windows are those it keeps."""
         if windows_open in ACTIONS[old.name].admission and (found := self.closed(inputs.of_site)):
             raise NoWindowOpens(found)
+        _refuse_removed(tx, old, kept)
+        _refuse_overtaken(tx, old, force=force)
+        _refuse_stragglers(tx, old.name, kept, force=force)
+        refuse_operations(tx.actions.node_operations(), ACTIONS[old.name], _touched(tx, old, kept))
 
 
 def _inputs(tx: Transaction, action: ActionRecord) -> ActionInputs:
