@@ -22,6 +22,7 @@ from shipyard_api.domain.errors import (
 from shipyard_api.domain.holds import Hold, NodeWork
 from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.nodes import Straggler
 from shipyard_api.storage.unit_of_work import Transaction
@@ -42,11 +43,15 @@ def beside(case: Case, desk: Desk, tx: Transaction) -> Case:
 
 def holds(case: Case, desk: Desk, tx: Transaction) -> Sequence[Hold]:
     """Return the active holds that forbid what the action would do to its nodes."""
-    site, work = case.inputs.site, case.action.work
-    interrupted, taken_down = site.ways.interrupted if site else (), {*work, NodeWork.TEARDOWN}
-    active = [hold for hold in tx.holds.active() if hold.forbids(taken_down if hold.node in interrupted else work)]
+    active = forbidding(tx.holds.active(), case.action, case.inputs.site)
     nodes = _nodes_of(case, desk) if active else ()
     return [hold for hold in active if hold.node in nodes]
+
+
+def forbidding(active: Sequence[Hold], action: Action, site: SiteInputs | None) -> Sequence[Hold]:
+    """Return those of the holds that forbid what the action does: it takes down the servers that it interrupts."""
+    interrupted, taken_down = site.ways.interrupted if site else (), {*action.work, NodeWork.TEARDOWN}
+    return [hold for hold in active if hold.forbids(taken_down if hold.node in interrupted else action.work)]
 
 
 def _no_operation(case: Case, desk: Desk, tx: Transaction) -> None:
@@ -80,17 +85,11 @@ def _nodes(case: Case, desk: Desk) -> frozenset[NodeName]:
     return case.site.nodes(desk.inventory(Revision(case.site.revision)))
 
 
-def refuse_stragglers(
-    stragglers: Sequence[Straggler],
-    nodes: Collection[NodeName] | None,
-    *,
-    except_nodes: Collection[NodeName] = frozenset(),
-) -> None:
+def refuse_stragglers(stragglers: Sequence[Straggler], nodes: Collection[NodeName] | None) -> None:
     """Raise WorkUnderWay if a straggler holds one of these nodes (None: any node), or the whole site."""
     for straggler in stragglers:
         work = straggler.work.nodes
         held = None if work is None else [name for name in work if nodes is None or name in nodes]
-        held = None if held is None else [name for name in held if name not in except_nodes]
         if held == []:
             continue
         operation = straggler.work.operation.value

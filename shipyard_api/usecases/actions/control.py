@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from shipyard_api.actions.admission import windows_open
-from shipyard_api.actions.beside import refuse_held, refuse_operations, refuse_stragglers
+from shipyard_api.actions.beside import forbidding, refuse_held, refuse_operations, refuse_stragglers
 from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.domain.actions import (
@@ -175,10 +175,12 @@ class ControlAction(Struct, frozen=True):
         """Raise Conflict if a retry with these inputs would be refused, whoever asks; windows are those it keeps."""
         if windows_open in ACTIONS[old.name].admission and (found := self.closed(inputs.of_site)):
             raise NoWindowOpens(found)
-        _refuse_removed(tx, old, kept)
+        action, touched = ACTIONS[old.name], _touched(tx, old, kept)
+        _refuse_removed(tx, old, touched)
         _refuse_overtaken(tx, old, force=force)
-        _refuse_stragglers(tx, old.name, kept, force=force)
-        refuse_operations(tx.actions.node_operations(), ACTIONS[old.name], _touched(tx, old, kept))
+        if not force and (action.on_site or inputs.targets):
+            refuse_stragglers(tx.stragglers.open(), touched)
+        refuse_operations(tx.actions.node_operations(), action, touched)
 
 
 def _inputs(tx: Transaction, action: ActionRecord) -> ActionInputs:
@@ -226,9 +228,9 @@ def _refuse_second_site_action(tx: Transaction, old: ActionRecord) -> None:
         raise SiteActionRunning(*running)
 
 
-def _refuse_removed(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> None:
+def _refuse_removed(tx: Transaction, old: ActionRecord, touched: Collection[NodeName] | None) -> None:
     """Raise Conflict if a later action has taken a server of this one down for good."""
-    gone = tx.nodes.removed_since(old.created_at, _touched(tx, old, kept) or ())
+    gone = tx.nodes.removed_since(old.created_at, touched or ())
     for newer in (tx.actions.get(action) for action in gone.values()):
         if newer is not None:
             raise Overtaken(old.id, newer.id, newer.name, newer.revision, sorted(gone), removed=True)
@@ -242,21 +244,15 @@ def _refuse_overtaken(tx: Transaction, old: ActionRecord, *, force: bool) -> Non
         raise Overtaken(old.id, newer.action, newer.name, newer.revision, newer.nodes)
 
 
-def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:
-    """Raise Conflict while a straggler holds a node that the retry would touch."""
-    if not force and ACTIONS[name].exclusive:
-        refuse_stragglers(tx.stragglers.open(), None, except_nodes=frozenset(kept))
-
-
 def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Sequence[Hold]:
     """Return the active holds that forbid what a retry would do to its nodes: all but the kept ones.
 
     A software stage runs tasks on the kept ones, too. If the action ended before it knew its nodes, any held node may
     be one of them.
     """
-    kept = kept if _inputs(tx, old).software is None else ()
-    work = ACTIONS[old.name].work
-    holds = [hold for hold in tx.holds.active() if hold.node not in kept and hold.forbids(work)]
+    inputs = _inputs(tx, old)
+    kept = kept if inputs.software is None else ()
+    holds = [hold for hold in forbidding(tx.holds.active(), ACTIONS[old.name], inputs.site) if hold.node not in kept]
     touched = _touched(tx, old, kept) if holds else ()
     return [hold for hold in holds if touched is None or hold.node in touched]
 

@@ -9,11 +9,14 @@ import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.api.mount import Mount
+from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import OVERRIDDEN
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.storage import tables as t
@@ -257,6 +260,48 @@ def test_a_retry_is_held_by_the_nodes_that_it_would_touch(site: Site, engine: sa
     _fail(engine)
     # Its own retry is not forced, and before an action knows its nodes, any may be one of them.
     assert site.admin.post(f"/actions/{forced}/control/retry").status == falcon.HTTP_409
+
+
+def test_a_retry_is_held_where_it_would_take_a_server_down(site: Site, engine: sa.Engine) -> None:
+    """A teardown is forbidden on n1 and n2, of which the action takes down only n2, to install it again."""
+    site.commit(*small_design())
+    action = site.create_action()
+    record(site.store, action, [members(a="n1 n2")])
+    _fail(engine)
+    hold(site, "n1", **{"class": "no_teardown"})
+    placed = hold(site, "n2", **{"class": "no_teardown"}).json["id"]
+    assert site.viewer.post("/plans", json.dumps({"retry": action}), JSON).json["held"] == []
+    with site.store.begin() as tx:
+        inputs = ActionInputs.from_json(tx.actions.inputs(action))
+    inputs = replace(inputs, site=replace(inputs.of_site, ways=Ways(reinstalled=names("n2"))))
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(inputs=inputs.to_json()))
+
+    plan = site.viewer.post("/plans", json.dumps({"retry": action}), JSON).json
+    retried = site.admin.post(f"/actions/{action}/control/retry")
+
+    assert ([one["id"] for one in plan["held"]], plan["refused"]["title"]) == ([placed], "Nodes are held")
+    assert (retried.status, retried.json["message"]) == (falcon.HTTP_409, "Nodes are held")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "retries"), [("n1", True), ("n3", True), ("n2", False), ("n1 n2", False), (None, False)]
+)
+def test_a_retry_waits_for_earlier_work_on_the_nodes_that_it_would_touch(
+    nodes: str | None, retries: bool, site: Site, engine: sa.Engine
+) -> None:
+    """n1 is deployed and kept, n2 is retried, and n3 was no node of the action; None: work on the whole site."""
+    site.commit(*small_design(("n1", "n2", "n3")))
+    action = site.create_action()
+    deployed = NodesChanged(GroupName("a"), Phase.DEPLOY, NodeStatus.SUCCESS, names("n1"))
+    left = WorkLeftBehind("deploy_nodes", "j", "d", nodes and names(*nodes.split()), "why")
+    record(site.store, action, [members(a="n1 n2"), deployed, left])
+    _fail(engine)
+
+    plan = site.viewer.post("/plans", json.dumps({"retry": action}), JSON).json
+    retried = site.admin.post(f"/actions/{action}/control/retry")
+
+    assert (plan["refused"] is None, retried.status == falcon.HTTP_201) == (retries, retries)
 
 
 def _fail(engine: sa.Engine) -> None:
