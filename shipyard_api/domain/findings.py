@@ -115,11 +115,11 @@ def of_status(status: object, system: str) -> tuple[Finding, ...]:
     A failure that no message explains has an error with its summary. Without details it is no result of a validation:
     the whole is one error.
     """
-    messages = member(status, "details", "messageList")
+    messages = listed if isinstance(listed := member(status, "details", "messageList"), list) else []
     if not isinstance(member(status, "details"), Mapping):
         return (Finding(system, Level.ERROR, json.dumps(status)[:_LONGEST], source=system),)
     failed = str(member(status, "status")).lower() != "success"
-    said = tuple(_said(entry, system, failed=failed) for entry in messages or () if isinstance(entry, Mapping | str))
+    said = tuple(_said(entry, system, failed=failed) for entry in messages if isinstance(entry, Mapping | str))
     if failed and not errors(said):
         summary = " ".join(str(text) for key in ("message", "reason") if (text := member(status, key)))
         said += (Finding(system, Level.ERROR, summary or "The design failed validation.", source=system),)

@@ -12,7 +12,7 @@ _JOIN_SCRIPT = "promenade+"
 def selected(action: Any, machines: Inventory) -> frozenset[NodeName]:
     """Return the nodes that a boot action concerns; every one if its filter is none that we can read."""
     filters = member(action, "node_filter", "filter_set")
-    if not isinstance(filters, list) or not filters or not all(isinstance(each, Mapping) for each in filters):
+    if not filters or filters != objects(filters):
         return frozenset(machines.nodes)
     found = [_selected(each, machines) for each in filters]
     if member(action, "node_filter", "filter_set_type") == "intersection":

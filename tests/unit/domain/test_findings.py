@@ -109,6 +109,11 @@ STATUSES = {
         [("DD3001", Level.WARNING, "text"), ("DD3001", Level.INFO, "text"), ("DD3001", Level.INFO, "text")],
     ),
     "no list of messages": (status("Success", details={"messageList": None}), []),
+    "a number of messages": (status("Success", details={"messageList": 2}), []),
+    "a text for the messages": (
+        status("Failure", details={"messageList": "noise"}, reason="why"),
+        [("Drydock", Level.ERROR, "why")],
+    ),
     "no object": (["a list"], [("Drydock", Level.ERROR, '["a list"]')]),
     "no details": (
         {"status": "Success", "details": None},
