@@ -57,7 +57,7 @@ def _cut_off(world: World, value: Value, worker: Worker | None) -> None:
 def _may_lose_records(world: World) -> bool:
     planned, struck = Counter(deed.kind for deed in world.plan.faults), Counter(world.struck)
     to_come = any(planned[kind] > struck[kind] for kind in ("lost history", "dump", "fail-over"))
-    return to_come or struck["lost history"] > struck["restore"]
+    return to_come or struck["lost history"] > struck["restore"] or world.dumps_kept > 0
 
 
 def _stumble(world: World, value: Value, _worker: Worker | None) -> None:
@@ -118,11 +118,13 @@ def _restore(world: World, value: Value, worker: Worker | None) -> None:
 def _dump(world: World, value: Value, _worker: Worker | None) -> None:
     """Dump all rows, and restore them some time later into the living database, emptied with TRUNCATE."""
     rows, kept = world.virtual.dump(), world.history.numbers
+    world.dumps_kept += 1
 
     def restore() -> None:
         if not world.has_database:
             world.later(SOON, restore)
             return
+        world.dumps_kept -= 1
         world.history.losing()
         world.virtual.truncate_and_restore(rows)
         _changed(world, None, kept)

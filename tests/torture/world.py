@@ -162,6 +162,7 @@ class World(Site):
         self.accepted: list[str] = []
         self.armed: list[tuple[int, Deed]] = []  # faults that strike after so many further checkpoints
         self.struck: list[str] = []
+        self.dumps_kept = 0  # dumps that are still to be restored
         self.unheard = 0  # answers of the API that no operator will hear
         self.ends_within: list[int] = []  # after so many statements the API process ends, once for each
         self.is_asking = False  # whether the API is at work on a request that writes
