@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from shipyard_api.domain.json_types import JsonObject, member, objects
 
 MOST_NAMED = 10
-"""How many nodes, or whatever it is about, a sentence names."""
+"""How many items a sentence names."""
 
 
 class Level(Enum):
@@ -110,24 +110,24 @@ _LONGEST = 2000  # characters of an answer that is shown as it is
 
 
 def of_status(status: object, system: str) -> tuple[Finding, ...]:
-    """Return what a service says of a design in a Status object whose secrets are hidden (shipyard-rest, 5.5).
+    """Return the findings of a service about a design, from its scrubbed Status object (contract: shipyard-rest, 5.5).
 
-    A failure that no message explains has an error with its summary. Without details it is no result of a validation:
-    the whole is one error.
+    A failure without an error message gets an error from its summary. Without details it is no validation result, and
+    the whole answer becomes one error.
     """
     messages = listed if isinstance(listed := member(status, "details", "messageList"), list) else []
     if not isinstance(member(status, "details"), Mapping):
         return (Finding(system, Level.ERROR, json.dumps(status)[:_LONGEST], source=system),)
     failed = str(member(status, "status")).lower() != "success"
-    said = tuple(_said(entry, system, failed=failed) for entry in messages if isinstance(entry, Mapping | str))
-    if failed and not errors(said):
+    found = tuple(_finding(entry, system, failed=failed) for entry in messages if isinstance(entry, Mapping | str))
+    if failed and not errors(found):
         summary = " ".join(str(text) for key in ("message", "reason") if (text := member(status, key)))
-        said += (Finding(system, Level.ERROR, summary or "The design failed validation.", source=system),)
-    return said
+        found += (Finding(system, Level.ERROR, summary or "The design failed validation.", source=system),)
+    return found
 
 
-def _said(entry: JsonObject | str, system: str, *, failed: bool) -> Finding:
-    """Return a message of a service; of one that is only a text, the status tells whether it is an error."""
+def _finding(entry: JsonObject | str, system: str, *, failed: bool) -> Finding:
+    """Return a message as a finding; a plain text is an error if the validation failed."""
     message = {"message": entry, "error": failed} if isinstance(entry, str) else entry
     level = _LEVELS.get(str(message.get("level") or "info").lower(), Level.WARNING)
     name, text, diagnostic = (str(message.get(key) or "") for key in ("name", "message", "diagnostic"))

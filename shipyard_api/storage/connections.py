@@ -106,7 +106,7 @@ class ConnectionWatchdog:
                 probe.sendall(_QUESTION)
                 probe.recv(1)
         except TimeoutError:
-            # If this process itself stood still meanwhile, it has heard nobody.
+            # Longer than that, this process was paused: the server may have answered.
             return time.monotonic() - asked_at > 2 * self._patience
         except OSError:
             pass  # its kernel refuses, and so ends the waiting connections by itself

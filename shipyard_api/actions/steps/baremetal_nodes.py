@@ -332,7 +332,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         design, jobs, nodes = self._design(state), dict[JobId, Work](), list[NodeName]()
         drains, uncordons = dict[JobId, tuple[NodeName, ...]](), frozenset[JobId]()
         due = rollout_state.due(state, now)
-        # Something is done with these by what the report says: they time out, or the rule of late nodes is applied.
+        # The next report decides about these: they time out, or the rule of late nodes applies.
         over = due | late_nodes.over(state, late_nodes.rule(state), now)
         for move in rollout.running:
             watch, way = state.watches[move], state.way(move)

@@ -220,7 +220,7 @@ def limit(job: Job, limits: Limits) -> tuple[End, datetime, str]:
 
 
 def is_due(job: Job, limits: Limits, now: datetime) -> bool:
-    """Return whether the time of a job is up: its next report decides, so it must have been read for that."""
+    """Return whether the time limit of a job is over: its next report decides, so it must be fresh."""
     return limit(job, limits)[1] <= now
 
 

@@ -289,7 +289,7 @@ def _late(watch: Watch) -> str:
 
 
 def due(state: RolloutState, now: datetime) -> frozenset[Move]:
-    """Return the moves that the provisioner works on, and whose time is up."""
+    """Return the moves at the provisioner whose time limit is over."""
     return frozenset(
         move
         for move, watch in state.watches.items()

@@ -51,7 +51,7 @@ def lease_json(state: NodeState) -> list[str] | None:
 
 
 def lease_now(request: Request, node: ClusterNode) -> tuple[str, datetime]:
-    """Return the same of a request that has the last known lease."""
+    """Return ``renewed_at`` of a node, from the last known lease in a request."""
     stored = request.more["lease"]
     return renewed_at((stored[0], datetime.fromisoformat(stored[1])) if stored else None, node, request.at)
 
