@@ -401,7 +401,10 @@ class World(Site):
         self.later(RESTART, restart)
 
     def requeue(self, job: int | None, seconds: float) -> None:
-        """Put a job back after so many seconds, as other workers do for one that is gone; without one, all."""
+        """Put a job back after so many seconds, as other workers do for one that is gone.
+
+        Without a job, all but those of workers that live on: a doomed one sends no heartbeat for what it is at.
+        """
         history = self.histories
 
         def put_back() -> None:
@@ -411,7 +414,7 @@ class World(Site):
                 self.later(FOUND_DEAD, put_back)
                 return
             update = "UPDATE procrastinate_jobs SET status = 'todo', attempts = attempts + 1, scheduled_at = NULL"
-            at_work = [worker.job for worker in self.workers if worker.job is not None and worker.job != job]
+            at_work = [worker.job for worker in self.workers if worker.job is not None and not worker.is_doomed]
             self.virtual.run(f"{update} WHERE status = 'doing' AND coalesce(id = %s, NOT id = ANY(%s))", (job, at_work))
 
         self.later(seconds, put_back)
