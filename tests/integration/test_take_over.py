@@ -164,6 +164,57 @@ def test_a_frozen_worker_is_buried_and_sees_it_when_it_wakes_up(database_url: st
     play(database_url, scene)
 
 
+def test_a_job_of_a_living_worker_that_it_does_not_run_is_taken_up(database_url: str) -> None:
+    """A restored dump has its row in the state of that time; jobs that it runs or is fetching are left alone."""
+
+    async def scene(place: Place) -> None:
+        worker, name = await place.worker()
+        await place.job()
+        await worker.beat()
+        running = await worker.fetch_job(["turns"], name)
+        assert running is not None
+        insert = "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, status, worker_id) VALUES"
+        ((restored,),) = await place.sql(f"{insert} ('turns', 'turn', 'b', 'doing', {name}) RETURNING id")
+        assert await worker.beat() == []  # it might be one that is ending
+        assert await worker.beat() == [(restored, "b")]
+        assert await place.sql("SELECT status::text, lock, worker_id FROM procrastinate_jobs ORDER BY id") == [
+            ("doing", "a", name),
+            ("todo", "b", None),
+        ]
+        again = await worker.fetch_job(["turns"], name)
+        assert again is not None
+        assert [await worker.beat() for _ in range(3)] == [[], [], []]
+        await worker.finish_job(again, Status.SUCCEEDED, delete_job=True)
+        await worker.retry_job(running)
+        await worker.beat()
+        assert await worker.fetch_job(["turns"], name) is not None
+
+    play(database_url, scene)
+
+
+def test_a_job_that_is_being_fetched_is_not_taken_up(database_url: str) -> None:
+    async def scene(place: Place) -> None:
+        worker, name = await place.worker()
+        await place.job()
+        await worker.beat()
+        arrives, query = asyncio.Event(), worker.connector.execute_query_one_async
+
+        async def slow(**asked: Any) -> dict[str, Any]:
+            answer = await query(**asked)
+            await arrives.wait()
+            return answer
+
+        worker.connector.execute_query_one_async = slow  # type: ignore[method-assign]
+        fetch = asyncio.ensure_future(worker.fetch_job(["turns"], name))
+        while not await place.sql("SELECT 1 FROM procrastinate_jobs WHERE status = 'doing'"):
+            await asyncio.sleep(0.01)
+        assert [await worker.beat() for _ in range(3)] == [[], [], []]
+        arrives.set()
+        assert await fetch is not None
+
+    play(database_url, scene)
+
+
 def test_a_worker_does_not_wait_for_a_frozen_database(database_url: str) -> None:
     with cuttable(database_url) as line:
 

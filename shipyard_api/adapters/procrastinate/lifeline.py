@@ -50,8 +50,13 @@ SELECT EXISTS (SELECT FROM me), ARRAY(
         AND classid = %(locks)s AND objid = worker.id
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     )) FROM procrastinate_workers AS worker WHERE id <> %(worker)s
-), EXISTS (SELECT FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL), ({_DUE})
+), EXISTS (SELECT FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL),
+ARRAY(SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id = %(worker)s), ({_DUE})
 """  # noqa: S608  # of constants
+# By id and worker: a job may have ended since the heartbeat.
+_LET_GO = """
+UPDATE procrastinate_jobs SET worker_id = NULL WHERE status = 'doing' AND worker_id = %(worker)s AND id = ANY(%(left)s)
+"""
 _BURY = "DELETE FROM procrastinate_workers WHERE id = ANY(%(dead)s)"
 _TAKE_OVER = """
 UPDATE procrastinate_jobs SET status = 'todo', attempts = attempts + 1, scheduled_at = NULL
@@ -106,6 +111,10 @@ class Lifeline(JobManager):
         self.registered = asyncio.Event()
         # Heartbeats of other workers, and when each was first seen here: a clock that is set ends no worker.
         self._heartbeats: dict[int, tuple[str, float]] = {}
+        # The jobs that run here, and those that the latest heartbeat found to be this worker's without running.
+        self._running: set[int | None] = set()
+        self._not_running: frozenset[int] = frozenset()
+        self._fetching = 0
         # On the monotonic clock: when the latest heartbeat was written; None before the first.
         self.beat_at: float | None = None
         self._poll_seconds = poll_seconds
@@ -144,12 +153,16 @@ class Lifeline(JobManager):
             return None
         if not await self._slots.free():
             return None
+        self._fetching += 1
         try:
             job = await super().fetch_job(queues, worker_id)
         except ConnectorException as error:
-            # Not repeated: a job may have been fetched, and would be ours for ever.
+            # Not repeated: a job may have been fetched, whose action would wait for two heartbeats.
             self._lost(error)
+        finally:
+            self._fetching -= 1
         if job is not None:
+            self._running.add(job.id)
             self._slots.take()
         elif time.monotonic() >= self._next_job_at:
             # It waits for another one of its action, or has a notification that came meanwhile.
@@ -159,7 +172,7 @@ class Lifeline(JobManager):
     async def finish_job(self, job: jobs.Job, status: jobs.Status, delete_job: bool) -> None:
         """Record the end of a job, and give its slot back."""
         await super().finish_job(job, status, delete_job)
-        self._slots.give_back()
+        self._ended(job)
 
     async def retry_job(
         self,
@@ -171,6 +184,10 @@ class Lifeline(JobManager):
     ) -> None:
         """Queue a job again, and give its slot back."""
         await super().retry_job(job, retry_at, priority, queue, lock)
+        self._ended(job)
+
+    def _ended(self, job: jobs.Job) -> None:
+        self._running.discard(job.id)
         self._slots.give_back()
 
     async def listen_for_jobs(
@@ -191,6 +208,7 @@ class Lifeline(JobManager):
     async def beat(self) -> list[tuple[int, str | None]]:
         """Send a heartbeat, and queue the jobs of dead workers again; return id and lock of each.
 
+        Also those that are this worker's and do not run: a restored dump may name it for what it did at that time.
         Raises psycopg.Error if the connection is lost, BuriedError if this worker was taken for dead.
         """
         async with self._in_use:
@@ -198,13 +216,15 @@ class Lifeline(JobManager):
             if connection is None:
                 return []
             values = {"worker": self._worker, "locks": _LOCKS}
-            alive, others, orphaned, seconds_to_next = await _row(connection, _BEAT, values)
+            alive, others, orphaned, own, seconds_to_next = await _row(connection, _BEAT, values)
             if not alive:
                 raise BuriedError(f"no heartbeat for {self._stalled:g} s: other workers have taken over")
             taken = []
-            if (dead := self._dead(others)) or orphaned:
+            dead, left = self._dead(others), self._left(own)
+            if dead or orphaned or left:
                 async with connection.transaction():
                     await connection.execute(_BURY, {"dead": dead})
+                    await connection.execute(_LET_GO, {"worker": self._worker, "left": left})
                     taken = await (await connection.execute(_TAKE_OVER)).fetchall()
                     (seconds_to_next,) = await _row(connection, _DUE)
         self.beat_at = time.monotonic()
@@ -240,6 +260,15 @@ class Lifeline(JobManager):
             if not has_lock or now - self._heartbeats[worker][1] > self._stalled:
                 dead.append(worker)
         return dead
+
+    def _left(self, own: Iterable[int]) -> list[int]:
+        """Return the jobs that ran nowhere at this heartbeat and at the one before.
+
+        One that has just ended is no longer this worker's at the next; one that is being fetched is not judged.
+        """
+        before = self._not_running
+        self._not_running = frozenset() if self._fetching else frozenset(own) - self._running
+        return sorted(self._not_running & before)
 
 
 async def _row(
