@@ -10,11 +10,17 @@ from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.plan import Batch, Plan, Site, plan
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
 from shipyard_api.domain.task_graph.selection import EVERYTHING, Selection
+from shipyard_api.domain.task_graph.tasks import TaskId
 from tests.task_graphs import graph
 
 
 def node(name: str, *roles: str, tags: Sequence[str] = (), **fields: Any) -> ClusterNode:
     return ClusterNode(NodeName(name), tuple(roles), tuple(tags), **fields)
+
+
+def order_on(made: Plan, name: str) -> tuple[TaskId, ...]:
+    """Return the tasks of a node in the order in which they run."""
+    return tuple(task for batch in made.batches for run in batch.runs if name in run.nodes for task in run.tasks)
 
 
 def planned(

@@ -32,11 +32,9 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.policy.windows import ServerWindows
 from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.teardown.drain import OnBlocked
-from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.etcd_documents import Protection
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
 from shipyard_api.domain.teardown.guards import check_batches, check_drain, check_service, check_together, overridden
-from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, DESTROY, DRAIN, LEAVE, TEARDOWN, WHOLE, Operation
 from shipyard_api.ports.provisioner import Wipe
@@ -132,9 +130,7 @@ class TeardownSteps(Struct, frozen=True):
         look = systems.nodes.look(node) if systems.nodes is not None and systems.service is None else None
         if look is None:
             return ()
-        kubelet = state_of(look.node.ready, look.node.renewed_at, look.server_time)
-        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
-        return check_drain(node, plan, on_blocked)
+        return check_drain(node, look.drain_plan(look.kubelet), on_blocked)
 
     def check_interrupted(self, step: StepId, ways: Ways, inputs: ActionInputs) -> Check:
         """Return the step that checks whether each of these servers may be away by itself."""

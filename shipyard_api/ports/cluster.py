@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from shipyard_api.domain.drift.observations import ObservedMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.kubelet import Ready
+from shipyard_api.domain.teardown.drain_plan import DrainPlan, plan_drain
+from shipyard_api.domain.teardown.kubelet import Kubelet, Ready, state_of
 from shipyard_api.domain.teardown.pods import Budget, DaemonSet, Pod, PodUid
 
 
@@ -55,6 +56,15 @@ class NodeLook(Struct, frozen=True):
     budgets: tuple[Budget, ...]
     daemon_sets: tuple[DaemonSet, ...]
     server_time: datetime
+
+    @property
+    def kubelet(self) -> Kubelet:
+        """The kubelet's state by its clock and the API server's; one look cannot see whether the lease changes."""
+        return state_of(self.node.ready, self.node.renewed_at, self.server_time)
+
+    def drain_plan(self, kubelet: Kubelet) -> DrainPlan:
+        """Return what a drain does to each pod."""
+        return plan_drain(self.pods, self.budgets, self.daemon_sets, now=self.server_time, kubelet=kubelet)
 
 
 class EvictionOutcome(Enum):

@@ -8,7 +8,6 @@ from msgspec import Struct
 from shipyard_api.actions.steps.teardown.drain import drain
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining
-from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.labels import SERVICE_CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.cluster import ClusterNodes
@@ -61,11 +60,8 @@ class Drains(Struct, frozen=True):
         look = self.nodes.look(node) if self.nodes else None
         if self.nodes is None or look is None:
             return Drained(())
-        now = look.server_time
-        kubelet = state_of(look.node.ready, look.node.renewed_at, now)
-        report = drain(
-            self.nodes, look, self.limits, label=SERVICE_CORDONED_KEY, kubelet=kubelet, now=now, deadline=_NEVER
-        )
+        now, label = look.server_time, SERVICE_CORDONED_KEY
+        report = drain(self.nodes, look, self.limits, label=label, kubelet=look.kubelet, now=now, deadline=_NEVER)
         if not isinstance(report.decision, Draining):
             return report.decision
         left = report.plan.left[:3] if report.plan else ()

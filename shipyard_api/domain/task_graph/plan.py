@@ -77,10 +77,6 @@ class Plan:
     groups: Mapping[TaskId, tuple[NodeName, ...]] = field(default_factory=dict)
     flow: Flow = field(default_factory=Flow, repr=False)
 
-    def order_on(self, node: NodeName) -> tuple[TaskId, ...]:
-        """Return the tasks of a node in the order in which they run."""
-        return tuple(task for batch in self.batches for run in batch.runs if node in run.nodes for task in run.tasks)
-
 
 class Site(Struct, frozen=True):
     """What a plan depends on besides the graph.

@@ -10,12 +10,11 @@ from shipyard_api.domain.error_kinds import Conflict, NotFound
 from shipyard_api.domain.errors import NodeNotInCluster, NothingDrains
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.drain_plan import DrainPlan, plan_drain
+from shipyard_api.domain.teardown.drain_plan import DrainPlan
 from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
 from shipyard_api.domain.teardown.etcd_health import Health, health
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, members_on
 from shipyard_api.domain.teardown.guards import check_teardown
-from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.quorum import survivable_failures
 from shipyard_api.ports.cluster import ClusterNodes, NodeLook
 from shipyard_api.ports.errors import PeerError
@@ -71,10 +70,7 @@ class PlanDrain(Struct, frozen=True):
         if look is None:
             raise NodeNotInCluster(node)
         etcd, findings = self._etcd(look, used)
-        # One look cannot see whether the lease changes, so the clocks of the kubelet and the API server are compared.
-        kubelet = state_of(look.node.ready, look.node.renewed_at, look.server_time)
-        drain = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
-        return NodeDrainPlan(node, used, look.node.cordoned, drain, etcd, findings)
+        return NodeDrainPlan(node, used, look.node.cordoned, look.drain_plan(look.kubelet), etcd, findings)
 
     def each(self, nodes: Sequence[NodeName], committed: Revision | None) -> Mapping[NodeName, NodeDrainPlan | str]:
         """Return the plan of each of the first nodes, or why it has none; without a revision, of their pods only."""

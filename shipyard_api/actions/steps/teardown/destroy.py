@@ -18,7 +18,6 @@ from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.findings import in_short
 from shipyard_api.domain.markers import marker_of
 from shipyard_api.domain.reconciliation import JobAnswers
-from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.kubelet import Kubelet, is_shut_down
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.removal_checks import pods_in_the_way
@@ -89,7 +88,7 @@ class Destroy(Part[DestroyReport]):
         # Its kubelet has been asked to stop: pods that are being deleted may never be confirmed.
         has_stopped = is_shut_down(look.node.ready, lease_now(request, look.node)[1], request.at)
         kubelet = Kubelet.DEAD if has_stopped else Kubelet.ALIVE
-        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+        plan = look.drain_plan(kubelet)
         return PodsLeft(tuple(str(planned.pod) for planned in pods_in_the_way(plan, kubelet)))
 
     def perform(self, request: Request, marker: Marker) -> Submitted:

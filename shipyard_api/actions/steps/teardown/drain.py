@@ -12,7 +12,7 @@ from shipyard_api.actions.steps.teardown.state import NodeState, waiting
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import PodsEvicted
 from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, OnBlocked, decide_drain
-from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, PodClass, plan_drain
+from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, PodClass
 from shipyard_api.domain.teardown.kubelet import Kubelet, state_of
 from shipyard_api.domain.teardown.labels import CORDONED_KEY
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -77,7 +77,7 @@ def drain(
     """
     if not look.node.cordoned:
         nodes.cordon(look.node, label=label)
-    plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+    plan = look.drain_plan(kubelet)
     decision = decide_drain(plan, now=now, deadline=deadline, on_blocked=limits.on_blocked)
     answers: Mapping[PodUid, Eviction] = {}
     if isinstance(decision, Draining):

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from shipyard_api.actions.steps.teardown.drain import renewed_at
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, moved, waiting
-from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.order import Operation
 from shipyard_api.domain.teardown.removal_checks import check_removal
@@ -80,7 +79,7 @@ class RemoveFromCluster(Part[RemovalReport]):
         lease = renewed_at(state.lease, look.node, at)
         state = replace(state, lease=lease)
         kubelet = state_of(look.node.ready, lease[1], now)
-        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+        plan = look.drain_plan(kubelet)
         findings = check_removal(look.node.labels, plan, cordoned=look.node.cordoned, kubelet=kubelet)
         if findings:
             why = "; ".join(finding.message for finding in findings)

@@ -23,7 +23,7 @@ from tests.task_graphs import (
     stage,
     task,
 )
-from tests.task_plans import SEED_NODES, attempt, node, nodes_of, planned, waves_of
+from tests.task_plans import SEED_NODES, attempt, node, nodes_of, order_on, planned, waves_of
 from tests.unit.tables import every_row
 
 # --- The examples of seed 001 ---------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_tasks_of_the_stages_of_the_seed_run_before_and_after_the_deployment() -
     made = planned(entries, SEED_NODES)
 
     for name in ("node-1", "node-4", "node-8"):
-        assert made.order_on(NodeName(name)) == (
+        assert order_on(made, name) == (
             "prepare",
             "rsync_puppet",
             "setup_network",
@@ -132,7 +132,7 @@ TAGGED = [
 def test_tags_decide_which_tasks_a_node_gets(tags: list[str], tasks: set[str]) -> None:
     made = planned(TAGGED, [node("node-1", "controller", tags=tags)])
 
-    assert set(made.order_on(NodeName("node-1"))) == tasks
+    assert set(order_on(made, "node-1")) == tasks
 
 
 def test_a_group_with_tags_adds_its_tasks_to_the_nodes_with_these_tags() -> None:
@@ -147,7 +147,7 @@ def test_a_group_with_tags_adds_its_tasks_to_the_nodes_with_these_tags() -> None
 
     made = planned(entries, nodes)
 
-    assert {name: set(made.order_on(NodeName(name))) for name in "abc"} == {
+    assert {name: set(order_on(made, name)) for name in "abc"} == {
         "a": {"backup", "role"},
         "b": {"backup", "own", "role"},
         "c": {"own"},
@@ -184,7 +184,7 @@ def test_a_tagged_task_runs_with_its_group_where_the_node_is_in_it_and_by_itself
 
     made = planned(entries, nodes)
 
-    assert [made.order_on(NodeName(name)) for name in "abc"] == [
+    assert [order_on(made, name) for name in "abc"] == [
         ("hiera", "keystone", "done"),
         ("hiera", "done"),
         ("hiera", "keystone"),
@@ -205,7 +205,7 @@ def test_a_role_that_the_graph_does_not_know_runs_the_tasks_that_its_metadata_wa
 
     made = planned([dict(entry) for entry in documents], nodes, primaries=Primaries({"late": NodeName("b")}))
 
-    assert [made.order_on(NodeName(name)) for name in "abcd"] == [
+    assert [order_on(made, name) for name in "abcd"] == [
         ("keystone",),
         ("keystone", "agent"),
         ("hiera", "keystone", "agent"),
@@ -470,7 +470,7 @@ def test_what_does_not_run_still_orders_the_others() -> None:
     nodes = [A, B]
 
     made, findings = attempt(entries, nodes, facts=Facts({"settings": {"b": False}}))
-    assert made.order_on(NodeName("a")) == ("a", "d")
+    assert order_on(made, "a") == ("a", "d")
     assert made.skipped == {
         "b": SkipReason.CONDITION,
         "c": SkipReason.TYPE,
@@ -484,7 +484,7 @@ def test_what_does_not_run_still_orders_the_others() -> None:
 
     settings = Facts({"settings": {"b": True}})
     made = planned(entries, nodes, facts=settings, selection=Selection(skip=("a",)))
-    assert made.order_on(NodeName("b")) == ("b", "d")
+    assert order_on(made, "b") == ("b", "d")
     assert made.skipped[graph(*entries).tasks["a"].id] is SkipReason.NOT_SELECTED  # type: ignore[index]  # a plain name
 
 
@@ -574,7 +574,7 @@ def test_a_real_graph_is_planned_with_every_task_once_on_a_node_and_after_its_re
     for batch in made.batches:
         assert max(Counter(nodes_of(batch)).values()) == 1
     for one in nodes:
-        order = made.order_on(one.name)
+        order = order_on(made, one.name)
         assert len(order) == len(set(order)) >= 8
         for position, later in enumerate(order):
             assert requires[later].isdisjoint(order[position + 1 :])
