@@ -5,16 +5,12 @@ What only one program needs is imported by its function: a worker starts sooner,
 
 import os
 import socket
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import ACTIONS
-from shipyard_api.actions.steps.cases import FindCases
-from shipyard_api.adapters.identity import IdentityKind
-from shipyard_api.domain.actions import NODE_OPERATION
 from shipyard_api.observing import logs
 from shipyard_api.settings.plugins import ASSIGNMENTS
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
@@ -94,102 +90,37 @@ def api(
     from shipyard_api.api.http.limits import Application
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.mount import Mount
-    from shipyard_api.usecases.actions.design_changes import changes_of_site
     from shipyard_api.usecases.callers import LimitWrites
-    from shipyard_api.usecases.configdocs.versions import committed_revision
-    from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
-    from shipyard_api.usecases.drift.find import FindDrift
     from shipyard_api.usecases.health import CheckHealth
-    from shipyard_api.usecases.journal import build as journal
-    from shipyard_api.usecases.node_operations import build as node_operations
-    from shipyard_api.usecases.nodes.adopt import AdoptNodes
-    from shipyard_api.usecases.software import build as software
     from shipyard_api.usecases.tokens import EventTickets
     from shipyard_api.wiring import monitoring, site_use_cases
 
     monitoring.trace("api", settings.traces)
     built = parts.build(settings, bound)
-    store, schemas, designs, rendered = built.store, built.schemas, built.designs, built.rendered
-    definitions = parts.definitions(built)
-    places, cluster, etcd = provisioners.places(settings), built.cluster_nodes, built.etcd
-    design_template = provisioners.design_url(settings)
-    cases = site_use_cases.build(built)
-    of_nodes, of_actions, of_configdocs, plan_steps = cases.nodes, cases.actions, cases.configdocs, cases.plan_steps
-    operations = node_operations.build(
-        store=store,
-        designs=designs,
-        rendered=rendered,
-        rules=built.rules,
-        cluster=cluster,
-        etcd=etcd,
-        check_etcd=of_nodes.check_etcd,
-        definition=definitions[NODE_OPERATION],
-        new_id=site_use_cases.new_id,
-        design_template=design_template,
-        direct=not settings.promenade.teardown,
-    )
-    of_journal = journal.build(store, places, provisioners.links(settings))
-    of_software = software.build(
-        store=store,
-        schemas=schemas,
-        designs=designs,
-        rendered=rendered,
-        create=of_actions.create,
-        remote=built.access.tasks if built.access else None,
-        assignments=ASSIGNMENTS.installed(),
-    )
+    store, limits = built.store, settings.api
     identities, sign_in = access.identities(settings, store)
-    guards = Guards(
-        identities,
-        access.policy(settings),
-        LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
-    )
+    policy = access.policy(settings)
+    guards = Guards(identities, policy, LimitWrites(store, limits.writes_per_minute, limits.writes_burst))
+    cases = site_use_cases.of_api(built, identities)
     skew = monitoring.clock_skew(settings, built.provisioner.name, built.clock.ahead_of_host)
     tickets = EventTickets(store)
-    hub = Hub(of_journal.follow, PostgresNotices(partial(conninfo, settings.database.url), SERVER_KEEPALIVES))
+    hub = Hub(cases.journal.follow, PostgresNotices(partial(conninfo, settings.database.url), SERVER_KEEPALIVES))
     collaborators = Collaborators(
-        actions=of_actions,
-        configdocs=of_configdocs,
-        journal=of_journal,
-        nodes=of_nodes,
-        node_operations=operations,
-        node_holds=NodeHolds(store, designs, rendered, built.clock),
-        adopt=AdoptNodes(plan_steps, built.clock),
-        templates=ManageTemplates(store),
-        plan_steps=plan_steps,
-        find_drift=FindDrift(
-            store,
-            built.provisioner,
-            built.cluster,
-            partial(design_stores.machines, rendered),
-            lambda revision: plan_steps(revision).requested,
-            partial(design_stores.firmware, rendered, schemas.check),
-            rendered.committed_nodes,
-            lambda deployed: changes_of_site(plan_steps, committed_revision(designs.heads()), deployed),
-            FindCases(
-                store, rendered.of, of_nodes.hardware.hardware.seen_features, of_nodes.hardware.hardware.expected
-            ).design,
-            partial(of_nodes.hardware.hardware.compared, polls=sys.maxsize),
-        ),
-        software=of_software,
-        schemas=schemas,
-        tokens=None if settings.identity.kind is IdentityKind.NONE else guards.identities,
-        design_bytes=settings.api.design_bytes,
-        json_bytes=settings.api.json_bytes,
+        use_cases=cases,
         check_schema=store.check_schema,
         clock_skew=skew,
         check_health=CheckHealth(store, store.check_schema, skew, pooled=bool(site)),
         metrics=monitoring.api_metrics(store, skew.latest, site),
-        ended_actions=EndedActions(operations.operate.ended),
+        ended_actions=EndedActions(cases.operate.ended),
         events=events.routes(hub, tickets),
         sign_in=oidc.routes(sign_in),
         openapi=share_directory() / "schemas" / "openapi.yaml",
-        security_contact=settings.api.security_contact,
+        security_contact=limits.security_contact,
         costly=costly or CostlyWork(),
     )
-    prefixes: dict[str, Application] = {**mounted(lambda dialect: create_app(dialect, collaborators, guards))}
-    with_tickets = TicketIdentities(guards.identities, tickets.authenticate, events.PATH)
-    airship = create_app(dialect(collaborators), collaborators, replace(guards, identities=with_tickets))
+    prefixes: dict[str, Application] = {**mounted(lambda dialect: create_app(dialect, cases, guards))}
+    with_tickets = TicketIdentities(identities, tickets.authenticate, events.PATH)
+    airship = create_app(dialect(collaborators), cases, replace(guards, identities=with_tickets))
     page = Dashboard(otherwise=prefixes.get("/", airship))
     return Mount(airship, {**prefixes, "/": page, PREFIX: page})
 

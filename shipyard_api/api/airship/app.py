@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from shipyard_api.api.airship import (
     action_nodes,
     actions,
@@ -50,13 +52,14 @@ from shipyard_api.usecases.health import CheckHealth, ClockSkew
 from shipyard_api.usecases.holds.health import ReportHealth
 
 
-class Collaborators(UseCases, frozen=True, kw_only=True):
+class Collaborators(Struct, frozen=True, kw_only=True):
     """What the resources work with.
 
     ``check_schema`` raises UnsuitableDatabase if the database has a schema of another release. ``events``: the
     addresses of event streams, and ``sign_in`` those of an identity provider, which have the errors of this dialect.
     """
 
+    use_cases: UseCases
     check_schema: Callable[[], None]
     clock_skew: ClockSkew
     check_health: CheckHealth
@@ -71,9 +74,9 @@ class Collaborators(UseCases, frozen=True, kw_only=True):
 
 def routes(parts: Collaborators) -> dict[str, Guarded]:
     """Return every address with its resource."""
-    v1 = "/api/v1.0"
-    on_actions, describe, read = parts.actions, parts.actions.describe, parts.configdocs.read
-    rendered, costly, task_results = RenderedActions(), parts.costly, parts.software.results
+    v1, cases = "/api/v1.0", parts.use_cases
+    on_actions, describe, read = cases.actions, cases.actions.describe, cases.configdocs.read
+    rendered, costly, task_results = RenderedActions(), parts.costly, cases.software.results
     return {
         "/versions": versions.Versions(),
         "/.well-known/security.txt": SecurityTxt(parts.security_contact),
@@ -86,63 +89,63 @@ def routes(parts: Collaborators) -> dict[str, Guarded]:
         **parts.sign_in,
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),
-        f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(parts.configdocs.load, read, parts.design_bytes),
+        f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(cases.configdocs.load, read, cases.design_bytes),
         f"{v1}/renderedconfigdocs": rendered_documents.RenderedConfigdocs(read),
-        f"{v1}/commitconfigdocs": configdocs.Commit(parts.configdocs.commit),
+        f"{v1}/commitconfigdocs": configdocs.Commit(cases.configdocs.commit),
         f"{v1}/revisions/{{revision}}/rendered-documents": rendered_documents.RevisionDesign(read),
         f"{v1}/actions": actions.Actions(
-            on_actions.create, on_actions.list, parts.journal.notes, parts.schemas, rendered, parts.json_bytes
+            on_actions.create, on_actions.list, cases.journal.notes, cases.schemas, rendered, cases.json_bytes
         ),
-        f"{v1}/actions/{{action_id}}": actions.Action(describe, parts.journal.notes, rendered),
+        f"{v1}/actions/{{action_id}}": actions.Action(describe, cases.journal.notes, rendered),
         f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(on_actions.control, on_actions.retry),
-        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, parts.journal.notes),
-        f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(parts.journal.logs),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, cases.journal.notes),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(cases.journal.logs),
         f"{v1}/actions/{{action_id}}/validations/{{validation_id}}": validations.ActionValidation(
-            parts.journal.validations
+            cases.journal.validations
         ),
         f"{v1}/actions/{{action_id}}/groups": action_nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": action_nodes.Nodes(describe),
         f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(task_results),
         f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(task_results),
-        f"{v1}/actions/{{action_id}}/limits": limits.Limits(on_actions.limits, parts.json_bytes),
+        f"{v1}/actions/{{action_id}}/limits": limits.Limits(on_actions.limits, cases.json_bytes),
         f"{v1}/actions/{{action_id}}/reconciliation": reconciliation.Reconciliations(
-            on_actions.reconcile, parts.json_bytes
+            on_actions.reconcile, cases.json_bytes
         ),
-        f"{v1}/actions/{{action_id}}/approvals": approvals.ActionApprovals(on_actions.approve, parts.json_bytes),
+        f"{v1}/actions/{{action_id}}/approvals": approvals.ActionApprovals(on_actions.approve, cases.json_bytes),
         f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(on_actions.forecast, costly),
         f"{v1}/actions/{{action_id}}/report": reports.Report(on_actions.report),
         f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, on_actions.overview, rendered),
         f"{v1}/actions/{{action_id}}/node-places": overviews.ActionNodePlaces(on_actions.overview),
         f"{v1}/caller": versions.Caller(),
-        f"{v1}/plans": plans.Plans(on_actions.plan, on_actions.plans, parts.schemas, parts.json_bytes, costly),
+        f"{v1}/plans": plans.Plans(on_actions.plan, on_actions.plans, cases.schemas, cases.json_bytes, costly),
         f"{v1}/plans/{{plan_id}}": stored_plans.Plan(on_actions.plans),
-        f"{v1}/plans/{{plan_id}}/approvals": stored_plans.PlanApprovals(on_actions.plans, parts.json_bytes),
-        f"{v1}/forecasts": forecasts.Forecasts(on_actions.forecast, parts.schemas, parts.json_bytes, costly),
-        f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(parts.journal.notes),
+        f"{v1}/plans/{{plan_id}}/approvals": stored_plans.PlanApprovals(on_actions.plans, cases.json_bytes),
+        f"{v1}/forecasts": forecasts.Forecasts(on_actions.forecast, cases.schemas, cases.json_bytes, costly),
+        f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(cases.journal.notes),
         f"{v1}/workflows": workflows.Workflows(on_actions.list),
         f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe, on_actions.list),
-        f"{v1}/nodes": site_nodes.SiteNodes(parts.nodes.list),
-        f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(parts.nodes.list),
-        f"{v1}/nodes/{{node_name}}/holds": holds.NewHolds(parts.node_holds, parts.schemas, parts.json_bytes),
+        f"{v1}/nodes": site_nodes.SiteNodes(cases.nodes.list),
+        f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(cases.nodes.list),
+        f"{v1}/nodes/{{node_name}}/holds": holds.NewHolds(cases.node_holds, cases.schemas, cases.json_bytes),
         **{
             f"{v1}/nodes/{{node_name}}/{operation.value}": node_operations.OneNode(
-                operation, parts.node_operations.operate, parts.ended_actions, parts.json_bytes
+                operation, cases.operate, parts.ended_actions, cases.json_bytes
             )
             for operation in NodeOperation
         },
-        f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(parts.nodes.plan_drain),
-        f"{v1}/nodes/{{node_name}}/hardware": hardware.Hardware(parts.nodes.hardware),
-        f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(parts.plan_steps),
+        f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(cases.nodes.plan_drain),
+        f"{v1}/nodes/{{node_name}}/hardware": hardware.Hardware(cases.nodes.hardware),
+        f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(cases.plan_steps),
         f"{v1}/nodes/{{node_name}}/tasks": tasks.NodeTasks(task_results),
-        f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(parts.node_operations.etcd_health),
+        f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(cases.etcd_health),
         f"{v1}/nodes/{{node_name}}/health": holds.Health(
-            ReportHealth(parts.node_holds), parts.schemas, parts.json_bytes
+            ReportHealth(cases.node_holds), cases.schemas, cases.json_bytes
         ),
-        f"{v1}/adoptions": site_nodes.Adoptions(parts.adopt, parts.schemas, parts.json_bytes),
-        f"{v1}/holds": holds.Holds(parts.node_holds),
-        f"{v1}/holds/{{hold_id}}": holds.Hold(parts.node_holds),
-        f"{v1}/site/differences": site_differences.SiteDifferences(parts.find_drift),
-        f"{v1}/site_statuses": site_nodes.SiteStatuses(parts.nodes.statuses),
+        f"{v1}/adoptions": site_nodes.Adoptions(cases.adopt, cases.schemas, cases.json_bytes),
+        f"{v1}/holds": holds.Holds(cases.node_holds),
+        f"{v1}/holds/{{hold_id}}": holds.Hold(cases.node_holds),
+        f"{v1}/site/differences": site_differences.SiteDifferences(cases.find_drift),
+        f"{v1}/site_statuses": site_nodes.SiteStatuses(cases.nodes.statuses),
     }
 
 

@@ -29,7 +29,8 @@ from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.drift.find import FindDrift
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.build import JournalUseCases
-from shipyard_api.usecases.node_operations.build import NodeOperationUseCases
+from shipyard_api.usecases.node_operations.etcd_health import EtcdHealth
+from shipyard_api.usecases.node_operations.operate import OperateNodes
 from shipyard_api.usecases.nodes.adopt import AdoptNodes
 from shipyard_api.usecases.nodes.build import NodeUseCases
 from shipyard_api.usecases.software.build import SoftwareUseCases
@@ -56,7 +57,8 @@ class UseCases(Struct, frozen=True, kw_only=True):
     configdocs: ConfigdocsUseCases
     journal: JournalUseCases
     nodes: NodeUseCases
-    node_operations: NodeOperationUseCases
+    operate: OperateNodes
+    etcd_health: EtcdHealth
     node_holds: NodeHolds
     adopt: AdoptNodes
     templates: ManageTemplates
