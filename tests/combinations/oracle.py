@@ -364,15 +364,15 @@ def _was_done(site: Site, asked: Asked, name: str) -> bool:
 def _causes(site: Site, asked: Asked) -> dict[str, Sequence[str]]:
     """Return why nodes failed by the peers' logs: their detail must have one of these words."""
     last = {one.node: one for one in site.peer.ended() if one.at >= asked.since}
-    # A burn-in goes on after a stop, and may fail then.
-    stopped = ["stopped by"] if asked.stopped and site.row["burn_in"] == "yes" else []
+    # A stop counts for all that Shipyard has not heard of until then, and what it leaves may fail later.
+    stopped = ["stopped by"] if asked.stopped else []
     found: dict[str, Sequence[str]] = {name: [reason_of(name), *stopped] for name, one in last.items() if not one.ok}
     if asked.is_retry and site.row["provisioner"] == "drydock":
         # Drydock only releases a machine whose deployment has failed: the next retry deploys it.
         found = {name: [reason_of(name), "MAAS says Failed deployment"] for name in found}
     if site.apiserver:
         deployed = {name for name, one in last.items() if one.phase == "deploy" and one.ok}
-        found |= {name: ["not ready in Kubernetes"] for name in deployed - _ready(site)}
+        found |= {name: ["not ready in Kubernetes", *stopped] for name in deployed - _ready(site)}
     if not asked.stopped and site.row["phase"] == "teardown":
         begun = {one.node for one in site.peer.destroyed() if one.at >= asked.since}
         found |= {name: [reason_of(name)] for name in asked.failing if name in begun}
