@@ -126,7 +126,7 @@ class ControlAction(Struct, frozen=True):
             inputs, kept = _retry_inputs(tx, record)
             self._refuse(tx, record, inputs, kept, force=force)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
-            new = replace(self._new(tx, record, inputs, kept, caller), software=software)
+            new = replace(self._new(record, inputs, caller), software=software)
             return tx.actions.create(by_plan(tx, override(new, held), agreement, content, held, caller))
 
     def plan_retry(self, action_id: str, *, force: bool, may_override_holds: bool = False) -> RetryPlan:
@@ -148,12 +148,9 @@ class ControlAction(Struct, frozen=True):
                 refusal = conflict
         return RetryPlan(old, inputs, kept, held, refusal)
 
-    def _new(
-        self, tx: Transaction, old: ActionRecord, inputs: ActionInputs, kept: Sequence[NodeName], caller: Caller
-    ) -> NewAction:
+    def _new(self, old: ActionRecord, inputs: ActionInputs, caller: Caller) -> NewAction:
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
-        items = _kept_items(tx, old, inputs)
-        inputs = replace(inputs, action=new, kept=tuple(kept), retried=old.id, kept_items=items)
+        inputs = replace(inputs, action=new)
         return NewAction(
             id=new,
             name=old.name,
@@ -203,7 +200,8 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[ActionInputs, lis
     lost = {node for node, (_, status) in newest.items() if status is not NodeStatus.SUCCESS}
     again = ACTIONS[old.name].deploys
     deployed = {node for node, (name, _) in newest.items() if again and ACTIONS[name].deploys} - lost
-    return inputs, sorted((kept | deployed) - lost)
+    keeps = sorted((kept | deployed) - lost)
+    return replace(inputs, kept=tuple(keeps), retried=old.id, kept_items=_kept_items(tx, old, inputs)), keeps
 
 
 def _asking_policy(site: SiteInputs) -> SiteInputs:

@@ -13,7 +13,9 @@ import falcon
 import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
+from msgspec.structs import replace
 
+from shipyard_api.actions.inputs import ActionInputs
 from shipyard_api.api.airship.costly_work import CostlyWork
 from shipyard_api.api.http.second_process import SecondProcess, command
 from shipyard_api.api.http.threads import USUAL_THREADS, use_threads
@@ -25,6 +27,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.ways import Ways
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import tables
 from shipyard_api.wiring import bootstrap
@@ -438,6 +441,24 @@ def test_servers_that_are_deployed_again_together_and_their_retry(site: Site) ->
         ("target-group", True, ["n2"], True),
         ("target-group.2", True, [], False),
     ]
+
+
+def test_a_retry_is_planned_with_the_steps_that_it_has(site: Site, engine: sa.Engine) -> None:
+    """Servers that an update takes down are not checked again before the first one goes."""
+    site.commit(*small_design())
+    action = ActionId(site.admin.post("/actions", json.dumps({"name": "update_site"}), JSON).json["id"])
+    with site.store.begin() as tx:
+        inputs = ActionInputs.from_json(tx.actions.inputs(action))
+    inputs = replace(inputs, site=replace(inputs.of_site, ways=Ways(reinstalled=(NodeName("n2"),))))
+    with engine.begin() as connection:
+        connection.execute(tables.actions.update().values(inputs=inputs.to_json()))
+    ended(site, action)
+
+    found = planned(site, {"retry": action})
+    retry = ActionId(site.admin.post(f"/actions/{action}/control/retry").json["id"])
+
+    with site.store.begin() as tx:
+        assert found["steps"] == [step.id for step in tx.actions.steps([retry])[retry]]
 
 
 @kept
