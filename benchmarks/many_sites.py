@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from served import gunicorn
 
 from shipyard_api.storage import migrations
-from shipyard_api.storage.table_metadata import metadata
+from shipyard_api.storage.site_tables import metadata
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.wiring.settings import Settings, load, share_directory
 from shipyard_simulators.embedded_postgres import server

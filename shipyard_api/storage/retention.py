@@ -15,8 +15,7 @@ from shipyard_api.storage import design_rows
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.nodes import worked_on
 from shipyard_api.storage.observations import Observations
-from shipyard_api.storage.site_tables import node_sightings, plans
-from shipyard_api.storage.table_metadata import metadata
+from shipyard_api.storage.site_tables import metadata, node_sightings, plans
 
 # Any number that no other advisory lock in this database uses.
 _RETENTION = 0x5317_DB04

@@ -10,8 +10,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.cases import CaseChanged, CaseClosed, CaseOpened
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
 from shipyard_api.domain.facts.phases import PhaseStarted
-from shipyard_api.storage import site_tables  # noqa: F401  # of the same schema
-from shipyard_api.storage.table_metadata import metadata
+from shipyard_api.storage.site_tables import metadata
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
 ONE_FOR_EACH_KEY = "actions_one_for_each_key"

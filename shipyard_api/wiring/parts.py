@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_steps import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -19,10 +18,6 @@ from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.version_rule import VersionRule
-from shipyard_api.ports.cluster import ClusterNodes
-from shipyard_api.ports.documents import DesignStore
-from shipyard_api.ports.etcd import Etcd
-from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.addresses import check_address, open_connection
 from shipyard_api.storage.clock import DatabaseClock
@@ -31,6 +26,7 @@ from shipyard_api.storage.unit_of_work import Store, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.forecast import measured, usual_durations
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.parts import SiteParts
 from shipyard_api.wiring import (
     clusters,
     design_stores,
@@ -43,35 +39,16 @@ from shipyard_api.wiring import (
 from shipyard_api.wiring.settings import Settings, SettingsError, Severity, share_directory
 from shipyard_api.workflow.definition import Definition
 
-if TYPE_CHECKING:
-    from shipyard_api.adapters.kubernetes.nodes import KubernetesCluster
-
 # How old the committed design may be that lists of nodes are compared with, if a peer keeps it.
 _DESIGN_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+@dataclass(frozen=True, kw_only=True)
+class Parts(SiteParts):
     """The parts that the API and the worker share."""
 
     settings: Settings
-    store: Store
-    designs: DesignStore
-    rendered: RenderedDesigns
-    lock: SqlWriterLock
     clock: DatabaseClock
-    schemas: SchemaFiles
-    compile_schema: DataSchemas
-    rules: DesignRules
-    provisioner: Provisioner
-    cluster: "KubernetesCluster | None"
-    etcd: Etcd
-    access: RemoteAccess | None
-
-    @property
-    def cluster_nodes(self) -> ClusterNodes | None:
-        """The nodes of the cluster, None where no Kubernetes is configured."""
-        return self.cluster.nodes if self.cluster else None
 
 
 def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
@@ -145,6 +122,7 @@ def build(settings: Settings, bound: ConnectionBound | None = None) -> Parts:
         ),
         provisioner=provisioner,
         cluster=cluster,
+        cluster_nodes=cluster.nodes if cluster else None,
         etcd=EtcdGateway(),
         access=remote_nodes.access(settings),
     )

@@ -47,29 +47,12 @@ def build(built: parts.Parts) -> SiteUseCases:
     """Return the use cases. Raises SettingsError."""
     settings, places = built.settings, provisioners.places(built.settings)
     plan_steps = PlanDeploySteps(built.store, built.rendered, built.provisioner, built.schemas.check)
-    of_nodes = nodes.build(
-        store=built.store,
-        designs=built.designs,
-        rendered=built.rendered,
-        rules=built.rules,
-        provisioner=built.provisioner,
-        cluster=built.cluster_nodes,
-        etcd=built.etcd,
-        job_address=places.job,
-        page_of=provisioners.node_page(settings),
-    )
+    of_nodes = nodes.build(built, job_address=places.job, page_of=provisioners.node_page(settings))
     of_actions = actions.build(
-        store=built.store,
-        designs=built.designs,
-        rendered=built.rendered,
-        schemas=built.schemas,
-        rules=built.rules,
+        built,
         definitions=parts.definitions(built),
-        clock=built.clock,
         new_id=new_id,
-        access=built.access,
         places=places,
-        cluster=built.cluster,
         nodes=of_nodes,
         plan_steps=plan_steps,
     )
@@ -111,15 +94,7 @@ def of_api(built: parts.Parts, identities: Identities) -> UseCases:
         templates=ManageTemplates(store),
         plan_steps=cases.plan_steps,
         find_drift=_find_drift(built, cases),
-        software=software.build(
-            store=store,
-            schemas=built.schemas,
-            designs=designs,
-            rendered=rendered,
-            create=cases.actions.create,
-            remote=built.access.tasks if built.access else None,
-            assignments=ASSIGNMENTS.installed(),
-        ),
+        software=software.build(built, cases.actions.create, ASSIGNMENTS.installed()),
         schemas=built.schemas,
         tokens=None if settings.identity.kind is IdentityKind.NONE else identities,
         design_bytes=settings.api.design_bytes,

@@ -292,13 +292,7 @@ class Site:
         with patch.object(parts, "build", lambda *_: self.made):
             self._app = bootstrap.api(settings)
         self.client = self.caller("tester")
-        self.engine = Engine(
-            self.store,
-            parts.definitions(self.made),
-            self.clock,
-            settle=SETTLE,
-            worker="worker",
-        )
+        self.engine = Engine(self.store, parts.definitions(self.made), self.clock, settle=SETTLE, worker="worker")
 
     def joined(self, made: parts.Parts) -> parts.Parts:
         """Return these parts with the simulated provisioner, and the machines of tasks."""

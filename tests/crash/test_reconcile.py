@@ -1,6 +1,7 @@
 """A job at Drydock of which only a person knows whose it is, judged by Drydock's own log."""
 
 import uuid
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.reconciliation import Doubt
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
 from shipyard_api.usecases.actions.reconcile import ReconcileAction
 from shipyard_api.usecases.callers import Caller
@@ -52,6 +54,15 @@ def notes(world: SimulatedWorld) -> list[str]:
     return [getattr(one.fact, "text", "") for one in entries if getattr(one.fact, "topic", "").startswith("History")]
 
 
+def doubts(world: SimulatedWorld | RedeployWorld, reconcile: ReconcileAction) -> Sequence[Doubt]:
+    """Return what an operator is asked, once something is."""
+    for _ in range(PATIENCE):
+        assert deliver(world)
+        if held := reconcile.of(world.action).doubts:
+            return held
+    raise AssertionError(world.told())
+
+
 @pytest.mark.parametrize(("answer", "groups_at_once"), [("ours", 2), ("others", 1)])
 def test_a_job_with_further_nodes_waits_for_an_answer_and_is_taken_up_or_not(
     database_url: str, copies: list[str], answer: str, groups_at_once: int
@@ -63,12 +74,7 @@ def test_a_job_with_further_nodes_waits_for_an_answer_and_is_taken_up_or_not(
         job = prepare(world, "n1", "n3")
         forget(world, copies)
         reconcile = ReconcileAction(world.store())
-        for _ in range(PATIENCE):
-            assert deliver(world)
-            if held := reconcile.of(world.action).doubts:
-                break
-        else:
-            raise AssertionError(world.told())
+        held = doubts(world, reconcile)
 
         assert [(one.job, one.nodes) for one in held[0].jobs] == [(job, ("n1", "n3"))]
         assert held[0].nodes == ("n1", "n2")
@@ -80,9 +86,7 @@ def test_a_job_with_further_nodes_waits_for_an_answer_and_is_taken_up_or_not(
         assert set(begun(world, "prepare")) <= {"n1", "n3"}  # by that job alone
 
         assert reconcile.answer(world.action, {answer: [job]}, OPERATOR).doubts == []
-        for _ in range(PATIENCE):
-            if not deliver(world):
-                break
+        assert not all(deliver(world) for _ in range(4 * PATIENCE))
 
         told = world.told()
         assert world.ending()[0] == RunState.SUCCESS.value, told
@@ -103,18 +107,11 @@ def test_a_teardown_waits_while_a_job_names_its_node_and_a_stranger(database_url
         job = prepare(world, "n1", "n2")
         forget(world, copies)
         reconcile = ReconcileAction(world.store())
-        for _ in range(PATIENCE):
-            assert deliver(world)
-            if held := reconcile.of(world.action).doubts:
-                break
-        else:
-            raise AssertionError(world.told())
+        held = doubts(world, reconcile)
         assert [(one.operation, one.nodes) for one in held] == [("destroy_nodes", ("n1",))]
         assert world.peer.destroyed() == []
 
         reconcile.answer(world.action, {"others": [job]}, OPERATOR)
-        for _ in range(4 * PATIENCE):
-            if not deliver(world):
-                break
+        assert not all(deliver(world) for _ in range(4 * PATIENCE))
         assert world.state() is RunState.SUCCESS, world.told()
         assert [one.node for one in world.peer.destroyed()] == ["n1"]

@@ -69,8 +69,6 @@ class Wire:
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._inner, name)
-        if name == "nodes" and not callable(call):
-            return Wire(call, self._worker)
         if name in self._local or not callable(call):
             return call
 
@@ -128,6 +126,7 @@ class Worker:
             "store": WorkersStore(made.store, self),
             "provisioner": Wire(provisioner, self, frozenset({"design_reference"})),
             "cluster": Wire(made.cluster, self) if made.cluster else None,
+            "cluster_nodes": Wire(made.cluster_nodes, self) if made.cluster_nodes else None,
             "etcd": Wire(made.etcd, self),
             "access": RemoteAccess(Wire(world.hosts, self), addresses),  # type: ignore[arg-type]  # by delegation
         }

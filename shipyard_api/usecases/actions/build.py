@@ -4,14 +4,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.cluster import Cluster
-from shipyard_api.ports.documents import DesignStore
-from shipyard_api.ports.schemas import Schemas
-from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.approve import ApproveAction
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_software import CheckAcceptance, CheckSoftware
@@ -29,9 +22,9 @@ from shipyard_api.usecases.actions.report import Places, ReportAction
 from shipyard_api.usecases.actions.retry import RetryAction
 from shipyard_api.usecases.actions.skipped_actions import FindSkippedActions
 from shipyard_api.usecases.actions.stored_plans import StoredPlans
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.nodes.build import NodeUseCases
+from shipyard_api.usecases.parts import SiteParts
 from shipyard_api.workflow.definition import Definition
 
 
@@ -56,29 +49,28 @@ class ActionUseCases(Struct, frozen=True):
 
 
 def build(
+    parts: SiteParts,
     *,
-    store: Store,
-    designs: DesignStore,
-    rendered: RenderedDesigns,
-    schemas: Schemas,
-    rules: DesignRules,
     definitions: Mapping[ActionName, Definition],
-    clock: Clock,
     new_id: Callable[[], str],
-    access: RemoteAccess | None,
     places: Places,
-    cluster: Cluster | None,
     nodes: NodeUseCases,
     plan_steps: PlanDeploySteps,
 ) -> ActionUseCases:
-    """Return the use cases. ``access``: None where no SSH is configured. ``places``: pages of the provisioner.
-
-    ``cluster``: None where no Kubernetes is configured.
-    """
-    check_acceptance = CheckAcceptance(store, rendered, rules, access.hosts if access else None)
+    """Return the use cases. ``places``: pages of the provisioner."""
+    store, designs, rendered, rules, clock = parts.store, parts.designs, parts.rendered, parts.rules, parts.clock
+    check_acceptance = CheckAcceptance(store, rendered, rules, parts.access.hosts if parts.access else None)
     check_software = CheckSoftware(store, rendered)
     check = CheckAction(
-        designs, rendered, schemas, rules, plan_steps, check_acceptance, check_software, nodes.check_etcd, cluster
+        designs,
+        rendered,
+        parts.schemas,
+        rules,
+        plan_steps,
+        check_acceptance,
+        check_software,
+        nodes.check_etcd,
+        parts.cluster,
     )
     control = ControlAction(store, definitions, new_id, rules.closed)
     plan = PlanAction(
@@ -90,7 +82,7 @@ def build(
         rendered=rendered,
         definitions=definitions,
         plan_drain=nodes.plan_drain,
-        plan_software=PlanSoftware(store, rendered, access),
+        plan_software=PlanSoftware(store, rendered, parts.access),
         clock=clock,
     )
     return ActionUseCases(

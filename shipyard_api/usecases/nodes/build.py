@@ -8,18 +8,12 @@ from shipyard_api.actions.protection import ReadProtection
 from shipyard_api.actions.site_checks import ActionDesigns
 from shipyard_api.actions.steps.hardware import Hardware
 from shipyard_api.actions.steps.specifications import Specifications
-from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.ports.cluster import ClusterNodes
-from shipyard_api.ports.documents import DesignStore
-from shipyard_api.ports.etcd import Etcd
-from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.storage.unit_of_work import Store
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.nodes.check_etcd import CheckEtcd
 from shipyard_api.usecases.nodes.compare import CompareNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.hardware import DescribeHardware
 from shipyard_api.usecases.nodes.list import ListNodes, SiteStatuses
+from shipyard_api.usecases.parts import SiteParts
 
 
 class NodeUseCases(Struct, frozen=True):
@@ -33,24 +27,16 @@ class NodeUseCases(Struct, frozen=True):
 
 
 def build(
-    *,
-    store: Store,
-    designs: DesignStore,
-    rendered: RenderedDesigns,
-    rules: DesignRules,
-    provisioner: Provisioner,
-    cluster: ClusterNodes | None,
-    etcd: Etcd,
-    job_address: Callable[[str], str | None],
-    page_of: Callable[[str], str | None],
+    parts: SiteParts, *, job_address: Callable[[str], str | None], page_of: Callable[[str], str | None]
 ) -> NodeUseCases:
-    """Return the use cases. ``cluster``: None where no Kubernetes is configured; the addresses as of ``ListNodes``."""
+    """Return the use cases. The addresses are as of ``ListNodes``."""
+    store, rendered, rules, provisioner = parts.store, parts.rendered, parts.rules, parts.provisioner
     specifications = Specifications(store, rendered.of, rendered.fingerprint, provisioner, rules.check)
     compare = CompareNodes(specifications, rendered.committed)
-    protection = ReadProtection(ActionDesigns(designs, rendered.of), rules)
+    protection = ReadProtection(ActionDesigns(parts.designs, rendered.of), rules)
     return NodeUseCases(
-        check_etcd=CheckEtcd(protection, cluster, etcd),
-        plan_drain=PlanDrain(protection, cluster, etcd),
+        check_etcd=CheckEtcd(protection, parts.cluster_nodes, parts.etcd),
+        plan_drain=PlanDrain(protection, parts.cluster_nodes, parts.etcd),
         list=ListNodes(store, job_address, page_of, rendered.committed_nodes, compare),
         statuses=SiteStatuses(provisioner),
         hardware=DescribeHardware(Hardware(rendered.of, rules.check, provisioner, store), rendered.committed),

@@ -5,12 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from shipyard_api.ports.assignment_plugin import AssignmentPlugin
-from shipyard_api.ports.documents import DesignStore
-from shipyard_api.ports.remote_tasks import RemoteTasks
-from shipyard_api.ports.schemas import Schemas
-from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases.actions.create import CreateAction
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.parts import SiteParts
 from shipyard_api.usecases.software.graphs import ManageGraphs
 from shipyard_api.usecases.software.labels import ManageLabels
 from shipyard_api.usecases.software.node_facts import ShowNodeFacts
@@ -30,23 +26,15 @@ class SoftwareUseCases(Struct, frozen=True):
     results: ReadTaskResults
 
 
-def build(
-    *,
-    store: Store,
-    schemas: Schemas,
-    designs: DesignStore,
-    rendered: RenderedDesigns,
-    create: CreateAction,
-    remote: RemoteTasks | None,
-    assignments: Mapping[str, AssignmentPlugin],
-) -> SoftwareUseCases:
-    """Return the use cases. ``remote``: None where no SSH is configured. ``assignments``: plug-ins, by name."""
-    nodes = SoftwareNodes(store, designs, rendered, assignments)
+def build(parts: SiteParts, create: CreateAction, assignments: Mapping[str, AssignmentPlugin]) -> SoftwareUseCases:
+    """Return the use cases. ``assignments``: plug-ins, by name."""
+    store = parts.store
+    nodes = SoftwareNodes(store, parts.designs, parts.rendered, assignments)
     return SoftwareUseCases(
-        graphs=ManageGraphs(store, schemas),
+        graphs=ManageGraphs(store, parts.schemas),
         labels=ManageLabels(store),
         nodes=nodes,
         node_facts=ShowNodeFacts(store, nodes),
         runs=RunTasks(store, nodes, create),
-        results=ReadTaskResults(store, remote),
+        results=ReadTaskResults(store, parts.access.tasks if parts.access else None),
     )

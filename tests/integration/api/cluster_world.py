@@ -83,13 +83,7 @@ def programs(settings: Settings) -> Iterator[Programs]:
         patch.setattr(waiting, "EndedActions", end)
         app = bootstrap.api(settings)
         made = parts.build(settings)
-        worker = Engine(
-            made.store,
-            parts.definitions(made),
-            clock,
-            settle=1.0,
-            worker="worker-1",
-        )
+        worker = Engine(made.store, parts.definitions(made), clock, settle=1.0, worker="worker-1")
     yield Programs(app, ends[-1], worker, cluster, etcd, clock)
 
 

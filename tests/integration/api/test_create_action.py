@@ -13,24 +13,11 @@ import sqlalchemy as sa
 from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.storage import tables as t
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
+from tests.integration.api.contract.steps_and_logs import LISTED
 from tests.integration.api.wire import JSON, Site, configuration, messages, small_design
 
 NOT_ALLOWED = {"allow_intermediate_commits": "false"}
 ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
-STEPS = [
-    "dag_concurrency_check",
-    "preflight",
-    "preflight.ucp_preflight_check",
-    "deployment_configuration",
-    "validate_site_design.deckhand_validate_site_design",
-    "validate_site_design.drydock_validate_site_design",
-    "validate_site_design.promenade_validate_site_design",
-    "drydock_build",
-    "drydock_build.verify_site",
-    "drydock_build.prepare_site",
-    "drydock_build.prepare_and_deploy_nodes",
-    "create_action_tag",
-]
 
 
 def commit_again(site: Site, number: int) -> int:
@@ -86,14 +73,14 @@ def test_the_list_and_the_action_agree(site: Site) -> None:
     assert {key: described[key] for key in listed} == listed
     assert set(described) - set(listed) == {"verdict", "waiting_for", "validations", "command_audit"}
     assert (listed["dag_status"], listed["action_lifecycle"], described["verdict"]) == ("queued", "Pending", None)
-    assert [step["id"] for step in listed["steps"]] == STEPS
-    assert [step["index"] for step in listed["steps"]] == list(range(1, len(STEPS) + 1))
+    assert [step["id"] for step in listed["steps"]] == list(LISTED)
+    assert [step["index"] for step in listed["steps"]] == list(range(1, len(list(LISTED)) + 1))
     assert {step["state"] for step in listed["steps"]} == {None}
     assert listed["steps"][0]["url"] == f"/actions/{action}/steps/dag_concurrency_check"
     (audit,) = described["command_audit"]
     assert (audit["command"], audit["user"], audit["action_id"]) == ("invoke", "ann", action)
     assert listed["datetime"].replace(" ", "T").replace("+00:00", "Z") == listed["dag_execution_date"]
-    for index, step in enumerate(STEPS, start=1):
+    for index, step in enumerate(list(LISTED), start=1):
         answer = site.viewer.get(f"/actions/{action}/steps/{step}").json
         assert (answer["task_id"], answer["index"], answer["run_id"]) == (step, index, action)
         assert re.fullmatch(r"([A-Z][a-z]+)+Operator", answer["operator"])

@@ -19,7 +19,7 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.roles import Primaries
-from shipyard_api.storage.table_metadata import metadata
+from shipyard_api.storage.site_tables import metadata
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.integration.api.test_plans import ended
 from tests.integration.api.test_site_nodes import members, rolled

@@ -13,8 +13,7 @@ from shipyard_api.actions.catalog import ACTIONS
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.retention import _PARTS
-from shipyard_api.storage.site_tables import node_sightings, plans
-from shipyard_api.storage.table_metadata import metadata
+from shipyard_api.storage.site_tables import metadata, node_sightings, plans
 from shipyard_api.storage.unit_of_work import Store
 from shipyard_api.usecases import retention as module
 from shipyard_api.usecases.retention import BATCH, PruneHistory

@@ -141,6 +141,12 @@ def test_a_lost_job_keeps_its_early_successes() -> None:
 
 # --- A job whose time is up -------------------------------------------------------------------------------------------
 
+
+def timed_out(status: NodeStatus, why: str) -> NodesChanged:
+    nodes = names("n1 n2")
+    return NodesChanged(A, Phase.PREPARE, status, nodes, timed_out=True, reasons=dict.fromkeys(nodes, why))
+
+
 IN_QUEUE = "waited more than 1000 s in the provisioner's queue"
 AT_WORK = "limit 300 s since it started"
 
@@ -154,14 +160,7 @@ def test_a_job_that_is_queued_longer_than_its_limit_is_given_up_and_its_nodes_st
     assert folded.facts == (
         WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), why),
         PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, told),
-        NodesChanged(
-            A,
-            Phase.PREPARE,
-            NodeStatus.NOT_STARTED,
-            names("n1 n2"),
-            timed_out=True,
-            reasons=dict.fromkeys(names("n1 n2"), told),
-        ),
+        timed_out(NodeStatus.NOT_STARTED, told),
         GroupChanged(A, GroupStatus.FAILED, Reason.QUEUE_TIMEOUT, told),
     )
     assert set(folded.state.to_json()["rollout"]["in_queue"]) == {"n1", "n2"}
@@ -180,14 +179,7 @@ def test_without_any_answer_the_limit_of_the_work_counts_from_the_submission(ans
     assert folded.facts == (
         WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), silent),
         PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, why),
-        NodesChanged(
-            A,
-            Phase.PREPARE,
-            NodeStatus.FAILURE,
-            names("n1 n2"),
-            timed_out=True,
-            reasons=dict.fromkeys(names("n1 n2"), why),
-        ),
+        timed_out(NodeStatus.FAILURE, why),
         GroupChanged(A, GroupStatus.FAILED, Reason.TIMEOUT, f"prepare did not end within its time limit: {why}"),
     )
 
