@@ -1,7 +1,12 @@
 """JSON from documents, rows and peers, and how to read it without a schema."""
 
-from collections.abc import Mapping
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
+
+_BETWEEN = re.compile(r"[\s,]*")
 
 JsonObject = Mapping[str, Any]
 """A JSON object whose shape is known elsewhere: a schema, a codec, or the peer."""
@@ -27,3 +32,32 @@ def texts(value: object) -> list[str]:
 def are_texts(value: object) -> TypeGuard[list[str]]:
     """Return whether a value is a list that has only texts."""
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+def arriving(pieces: Iterable[bytes]) -> Iterator[JsonObject]:
+    """Yield the objects of a JSON list in pieces, each once it has arrived, no other items. Raises ValueError."""
+    decode, parse = codecs.getincrementaldecoder("utf-8")().decode, json.JSONDecoder().raw_decode
+    text, begun = "", False
+    for piece in pieces:
+        text += decode(piece)
+        if not begun and (text := text.lstrip()):
+            if text[0] != "[":
+                raise ValueError("not a JSON list")
+            text, begun = text[1:], True
+        at = 0
+        while begun:
+            at = _end(text, at)
+            try:
+                item, at = parse(text, at)
+            except ValueError:
+                break  # not all of it has arrived, or the list ends
+            if isinstance(item, dict):
+                yield item
+        text = text[at:]
+    if not begun or text.strip() != "]":
+        raise ValueError("not a whole JSON list")
+
+
+def _end(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at

@@ -1,18 +1,14 @@
 """Drydock's REST API: paths, headers, and its answers as ``ports.errors``."""
 
-import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Unpack
 
-from msgspec import Raw, Struct, ValidationError
-from msgspec.json import Decoder
-
-from shipyard_api.domain.json_types import JsonObject, are_texts
-from shipyard_api.http import HttpClient, Params, RequestOptions, Response, busy, segment
+from shipyard_api.domain.json_types import JsonObject, are_texts, arriving
+from shipyard_api.http import HttpClient, RequestOptions, Response, busy, segment
 from shipyard_api.http.restarts import PeerRestarts
 from shipyard_api.observing import request_context
 from shipyard_api.observing.scrubbing import Scrubber
@@ -23,13 +19,6 @@ from .translate import SYSTEM, context_marker
 
 LARGEST_TASK_LIST = 256 * 1024 * 1024  # bytes: Drydock lists all tasks it ever ran
 LONGEST_DETAIL = 400  # characters of Drydock's text in an error
-
-
-class _Parent(Struct):
-    parent_task_id: Any = None
-
-
-_LISTED, _PARENT = Decoder(list[Raw]), Decoder(_Parent)
 
 
 class DrydockClient:
@@ -97,7 +86,7 @@ class DrydockClient:
         Raises Refused if Drydock created none; Unavailable if that is unknown, which includes every 500 and an
         unreadable answer of success.
         """
-        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker, begin_within=self._begin_within)
+        answer = self._send(self._slow, "POST", "tasks", json=body, marker=marker, begin_within=self._begin_within)
         if answer.status >= 500:
             hint = "whether the task was created is unknown (always so if Drydock's user has a name of over 16 letters)"
             raise Unavailable(SYSTEM, answer.operation, f"{answer.answered(_reason(answer))}; {hint}", marker=marker)
@@ -123,20 +112,24 @@ class DrydockClient:
     def tasks(self, marker: Marker) -> tuple[list[JsonObject], datetime | None]:
         """Return all tasks that were ever requested, in no order, and the time on Drydock's clock (None: not sent).
 
-        Drydock lists their subtasks, too: several for each node, with every message. They are not parsed.
+        Drydock lists their subtasks, too: several for each node, with every message. They are not kept.
         """
-        answer = self._send(self._slow, "GET", "tasks", marker=marker)
-        listed = _expected(answer).typed(_LISTED)
-        return [json.loads(bytes(text)) for text in listed if _is_requested(text)], _date(answer)
+
+        def parse(pieces: Iterator[bytes]) -> list[JsonObject]:
+            return [task for task in arriving(pieces) if task.get("parent_task_id") is None]
+
+        answer = _expected(self._send(self._slow, "GET", "tasks", marker=marker, parse=parse))
+        tasks: list[JsonObject] = answer.parsed
+        return tasks, _date(answer)
 
     def filter_nodes(self, design: str, node_filter: JsonObject | None) -> frozenset[str]:
         """Return the names that a filter selects; empty also if Drydock cannot read the design."""
         body = {"design_ref": design, "node_filter": node_filter}
-        answer = self._send(self._slow, "POST", "nodefilter", body=body)
+        answer = self._send(self._slow, "POST", "nodefilter", json=body)
         for _ in range(self._filter_retries):
             if answer.status == 500:
                 self._sleep(self._retry_pause)
-                answer = self._send(self._slow, "POST", "nodefilter", body=body)
+                answer = self._send(self._slow, "POST", "nodefilter", json=body)
         names = _expected(answer).json()
         if not are_texts(names):
             raise answer.unexpected()
@@ -164,7 +157,7 @@ class DrydockClient:
         Raises Unavailable if Drydock could not fetch the design: its server, usually Shipyard, may be restarting.
         """
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
-        answer = self._send(self._slow, "POST", "validatedesign", body=body)
+        answer = self._send(self._slow, "POST", "validatedesign", json=body)
         if answer.status == 400 and _json_object(answer).get("kind") == "Status":
             return _json_object(answer)
         if answer.status == 500 and "attribute" in str(_json_object(answer).get("message")):
@@ -178,32 +171,13 @@ class DrydockClient:
         self._quick.close()
         self._slow.close()
 
-    def _send(
-        self,
-        http: HttpClient,
-        method: str,
-        path: str,
-        *,
-        params: Params = (),
-        body: JsonObject | None = None,
-        marker: str = "",
-        begin_within: float = math.inf,
-        public: bool = False,
-    ) -> Response:
+    def _send(self, http: HttpClient, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Return the answer to a request. Raises Unavailable if no token arrives within some seconds (``http``)."""
         headers = request_context.headers()
-        if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
+        if logged := context_marker(options.get("marker") or headers.pop("X-Context-Marker", "")):
             headers["X-Context-Marker"] = logged
-        options: RequestOptions = {"params": params, "json": body, "headers": headers, "marker": marker}
-        return http.send(method, path, **(options | {"public": public, "begin_within": begin_within}))
-
-
-def _is_requested(text: Raw) -> bool:
-    """Return whether an item of a list is a task that is no subtask."""
-    try:
-        return _PARENT.decode(text).parent_task_id is None
-    except ValidationError:
-        return False  # not an object
+        options["headers"] = headers
+        return http.send(method, path, **options)
 
 
 def _expected(answer: Response) -> Response:

@@ -1,8 +1,12 @@
 """What is read of JSON that may be anything."""
 
+import json
+from itertools import product
 from typing import Any
 
-from shipyard_api.domain.json_types import are_texts, member, objects, texts
+import pytest
+
+from shipyard_api.domain.json_types import are_texts, arriving, member, objects, texts
 from tests.unit.tables import every_row
 
 
@@ -36,3 +40,22 @@ def test_a_member_is_what_stands_at_its_path(value: object, path: tuple[str, ...
 )
 def test_a_list_has_its_objects_and_its_texts(value: object, of: list[Any], said: list[str], is_all: bool) -> None:
     assert (objects(value), texts(value), are_texts(value)) == (of, said, is_all)
+
+
+MACHINES = [{"hostname": "n1", "tags": ["ä,]", '"[{']}, {}, {"hostname": "n2", "disks": [{"id": 1}]}]
+
+
+@every_row(product([[], MACHINES[:1], MACHINES], [None, 4], [1, 2, 3, 7, 1000]))
+def test_objects_of_a_list_in_pieces(wanted: list[object], indent: int | None, size: int) -> None:
+    body = json.dumps(wanted, indent=indent, ensure_ascii=False).encode()
+    assert list(arriving(body[at : at + size] for at in range(0, len(body), size))) == wanted
+
+
+def test_other_items_are_skipped() -> None:
+    assert list(arriving([b'[1, {"a": 2}, null, "x"]'])) == [{"a": 2}]
+
+
+@every_row([b"", b"{}", b"oops", b"[", b'[{"a": 1}', b'[{"a": 1}] more', b'[{"a": oops}]', b"[\xff]"])
+def test_what_is_no_list_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"JSON|utf-8"):
+        list(arriving([body]))
