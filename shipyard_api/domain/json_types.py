@@ -4,9 +4,10 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, TypeGuard
 
-_BETWEEN = re.compile(r"[\s,]*")
+_ITEM = re.compile(r"[^\s,]")
 
 JsonObject = Mapping[str, Any]
 """A JSON object whose shape is known elsewhere: a schema, a codec, or the peer."""
@@ -37,16 +38,18 @@ def are_texts(value: object) -> TypeGuard[list[str]]:
 def arriving(pieces: Iterable[bytes]) -> Iterator[JsonObject]:
     """Yield the objects of a JSON list in pieces, each once it has arrived, no other items. Raises ValueError."""
     decode, parse = codecs.getincrementaldecoder("utf-8")().decode, json.JSONDecoder().raw_decode
-    text, begun = "", False
-    for piece in pieces:
-        text += decode(piece)
+    text, begun, enough = "", False, 0
+    for piece in chain(pieces, [None]):
+        text += decode(piece or b"")
+        if piece is not None and len(text) < enough:
+            continue  # a large item is not parsed again with every piece
         if not begun and (text := text.lstrip()):
             if text[0] != "[":
                 raise ValueError("not a JSON list")
             text, begun = text[1:], True
         at = 0
-        while begun:
-            at = _end(text, at)
+        while begun and (start := _ITEM.search(text, at)):
+            at = start.start()
             try:
                 item, at = parse(text, at)
             except ValueError:
@@ -54,10 +57,6 @@ def arriving(pieces: Iterable[bytes]) -> Iterator[JsonObject]:
             if isinstance(item, dict):
                 yield item
         text = text[at:]
+        enough = 2 * len(text)
     if not begun or text.strip() != "]":
         raise ValueError("not a whole JSON list")
-
-
-def _end(text: str, at: int) -> int:
-    match = _BETWEEN.match(text, at)
-    return match.end() if match else at

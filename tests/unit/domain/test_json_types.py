@@ -51,6 +51,18 @@ def test_objects_of_a_list_in_pieces(wanted: list[object], indent: int | None, s
     assert list(arriving(body[at : at + size] for at in range(0, len(body), size))) == wanted
 
 
+def test_a_large_item_is_parsed_a_few_times_in_however_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    body, tries, parse = json.dumps([{"a": ["x" * 50] * 20_000}]).encode(), [], json.JSONDecoder.raw_decode
+
+    def counted(*arguments: Any) -> Any:
+        tries.append(1)
+        return parse(*arguments)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    assert len(list(arriving(body[at : at + 1000] for at in range(0, len(body), 1000)))) == 1
+    assert len(tries) < 30
+
+
 def test_other_items_are_skipped() -> None:
     assert list(arriving([b'[1, {"a": 2}, null, "x"]'])) == [{"a": 2}]
 
