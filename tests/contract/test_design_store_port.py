@@ -10,15 +10,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from shipyard_api.domain.documents import (
-    BAREMETAL_NODE,
-    Change,
-    Collection,
-    Document,
-    Revision,
-    RevisionTag,
-    canonical,
-)
+from shipyard_api.domain.documents import BAREMETAL_NODE, Change, Collection, Document, Revision, RevisionTag, canonical
 from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.ports.documents import (

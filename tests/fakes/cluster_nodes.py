@@ -17,14 +17,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.kubelet import Ready
 from shipyard_api.domain.teardown.labels import DECOMMISSION_KEY, DECOMMISSION_VALUE, NodeFit, Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodUid
-from shipyard_api.ports.cluster import (
-    ClusterNode,
-    Eviction,
-    EvictionOutcome,
-    KubeletStopper,
-    NodeDeletion,
-    NodeLook,
-)
+from shipyard_api.ports.cluster import ClusterNode, Eviction, EvictionOutcome, KubeletStopper, NodeDeletion, NodeLook
 from shipyard_api.ports.errors import PeerError, Unavailable
 
 T = TypeVar("T")

@@ -10,14 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
-from shipyard_api.domain.documents import (
-    Collection,
-    Document,
-    RenderedDocument,
-    Rendering,
-    Revision,
-    RevisionTag,
-)
+from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision, RevisionTag
 from shipyard_api.domain.facts.fact import JournalEntry
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.nodes import NodeName

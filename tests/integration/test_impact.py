@@ -22,17 +22,7 @@ from shipyard_api.domain.specification.impact import Impact
 from shipyard_api.domain.specification.kinds import KINDS, Aspect
 from shipyard_api.usecases.callers import Caller
 from shipyard_api.usecases.nodes.adopt import AdoptNodes
-from tests.random_changes import (
-    CHANGES_OF,
-    COMMITS,
-    REDEPLOY,
-    UPDATE,
-    Planned,
-    Run,
-    WrittenRun,
-    design,
-    kinds,
-)
+from tests.random_changes import CHANGES_OF, COMMITS, REDEPLOY, UPDATE, Planned, Run, WrittenRun, design, kinds
 from tests.simulated_peers import PEERS
 
 CHANGES = 2

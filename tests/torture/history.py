@@ -9,15 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.run_history import (
-    Entry,
-    RunHistory,
-    _actions,
-    _journal_entry,
-    _moment,
-    reading,
-    written,
-)
+from shipyard_api.storage.run_history import Entry, RunHistory, _actions, _journal_entry, _moment, reading, written
 from shipyard_simulators.record import entries as of_peer
 from tests.fakes.clock import FakeClock
 

@@ -15,11 +15,7 @@ from shipyard_api.wiring import bootstrap, parts
 from tests.factories import node_document
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.contract.states import CIRCLE, MTU
-from tests.integration.api.wire import (
-    Site,
-    messages,
-    small_design,
-)
+from tests.integration.api.wire import Site, messages, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running
 

@@ -2,15 +2,7 @@
 
 from itertools import product
 
-from shipyard_api.domain.actions import (
-    CONTROLLABLE,
-    ActionState,
-    Control,
-    RunState,
-    StepState,
-    group_state,
-    lifecycle,
-)
+from shipyard_api.domain.actions import CONTROLLABLE, ActionState, Control, RunState, StepState, group_state, lifecycle
 from tests.unit.tables import every_row
 
 RUNNING, SUCCESS, FAILED, UPSTREAM = (

@@ -3,15 +3,7 @@
 import re
 
 from shipyard_api.actions.catalog import ACTIONS
-from shipyard_api.domain.policy import (
-    ANYONE,
-    BASIS,
-    GUARDS,
-    PREFIX,
-    RULES,
-    SUGGESTED_ROLES,
-    default_roles,
-)
+from shipyard_api.domain.policy import ANYONE, BASIS, GUARDS, PREFIX, RULES, SUGGESTED_ROLES, default_roles
 from tests.unit.tables import every_row
 
 ADMINS = {"admin", "admin_ucp"}

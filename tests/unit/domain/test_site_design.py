@@ -16,14 +16,7 @@ from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.site_design import DesignRules, SiteInputs, read_design
 from shipyard_api.domain.strategy.strategy import ALL_AT_ONCE
 from tests.conftest import ROOT
-from tests.factories import (
-    document,
-    five_groups_data,
-    group_entry,
-    layering_policy,
-    node_document,
-    strategy_document,
-)
+from tests.factories import document, five_groups_data, group_entry, layering_policy, node_document, strategy_document
 from tests.unit.tables import every_row
 
 if TYPE_CHECKING:

@@ -8,13 +8,7 @@ from tests.integration.api.contract.case import YAML, Case, Exchange, Nothing, Y
 from tests.integration.api.contract.entities import DOCUMENT, FINDING
 from tests.integration.api.contract.matching import INTEGER, SOME, Each, Entity, Pattern
 from tests.integration.api.contract.states import BAD_KIND, SCHEMA_OF_KIND, VERSION_DOCUMENT, extra
-from tests.integration.api.contract.texts import (
-    ANY_DOCUMENTS,
-    LENGTH_REQUIRED,
-    LOADED,
-    OF_DOCUMENTS,
-    buffer_refused,
-)
+from tests.integration.api.contract.texts import ANY_DOCUMENTS, LENGTH_REQUIRED, LOADED, OF_DOCUMENTS, buffer_refused
 from tests.integration.api.wire import small_design
 
 DESIGN = write_documents(small_design())

@@ -10,16 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from shipyard_api.actions.steps.job_watch import (
-    End,
-    Job,
-    Limits,
-    Submitted,
-    Watched,
-    find,
-    judge,
-    last_operation,
-)
+from shipyard_api.actions.steps.job_watch import End, Job, Limits, Submitted, Watched, find, judge, last_operation
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.reconciliation import JobAnswers
 from shipyard_api.ports.errors import Undecided

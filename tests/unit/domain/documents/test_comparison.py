@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.documents import (
-    Change,
-    Collection,
-    Document,
-    compare_documents,
-    unified,
-)
+from shipyard_api.domain.documents import Change, Collection, Document, compare_documents, unified
 from shipyard_api.domain.documents.comparison import value_changes
 from shipyard_api.yaml_stream import write_documents
 from tests.designs import in_layer, stored

@@ -2,14 +2,7 @@
 
 from typing import Any
 
-from shipyard_api.domain.documents import (
-    Collection,
-    RenderedDocument,
-    Rendering,
-    Revision,
-    inventory,
-    parse_documents,
-)
+from shipyard_api.domain.documents import Collection, RenderedDocument, Rendering, Revision, inventory, parse_documents
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from tests.factories import document, node, node_document
 from tests.unit.tables import every_row

@@ -16,9 +16,7 @@ from shipyard_api.domain.facts.fact import Fact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
-from shipyard_api.domain.facts.steps import (
-    Intended,
-)
+from shipyard_api.domain.facts.steps import Intended
 from shipyard_api.domain.findings import DocumentRef, error
 from tests.factories import group, strategy
 from tests.stored_facts import N1, N2, SAMPLES, A, B

@@ -14,15 +14,7 @@ from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, check_groups
-from tests.factories import (
-    five_groups_inventory,
-    five_groups_strategy,
-    group,
-    group_entry,
-    play,
-    rollout,
-    strategy,
-)
+from tests.factories import five_groups_inventory, five_groups_strategy, group, group_entry, play, rollout, strategy
 from tests.unit.tables import every_row
 
 PREPARE, DEPLOY = Phase.PREPARE, Phase.DEPLOY

@@ -4,16 +4,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.task_graph.tasks import (
-    Domain,
-    Order,
-    Reach,
-    Relation,
-    Selector,
-    Strategy,
-    Task,
-    parse_tasks,
-)
+from shipyard_api.domain.task_graph.tasks import Domain, Order, Reach, Relation, Selector, Strategy, Task, parse_tasks
 from tests.task_graphs import group, task
 from tests.unit.tables import every_row
 

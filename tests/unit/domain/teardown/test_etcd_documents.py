@@ -5,12 +5,7 @@ from typing import Any
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.documents import Document, parse_documents
 from shipyard_api.domain.findings import Finding, Level
-from shipyard_api.domain.teardown.etcd_documents import (
-    ETCD_CLUSTERS,
-    EtcdAccess,
-    genesis_hosts,
-    read_etcd_clusters,
-)
+from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, EtcdAccess, genesis_hosts, read_etcd_clusters
 from shipyard_api.domain.teardown.etcd_members import Minimum
 from tests.conftest import ROOT
 from tests.factories import document, layering_policy

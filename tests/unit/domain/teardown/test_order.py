@@ -3,14 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from shipyard_api.domain.teardown.order import (
-    DECOMMISSION,
-    TEARDOWN,
-    Operation,
-    Outcome,
-    Teardown,
-    UnknownNode,
-)
+from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation, Outcome, Teardown, UnknownNode
 from tests.unit.tables import every_row
 
 DRAIN, CLEAR_LABELS, REMOVE_ETCD, AWAIT_ETCD, SHUT_DOWN, DESTROY, REMOVE = TEARDOWN
