@@ -1,6 +1,7 @@
 """How many jobs a worker begins, and that each gives its slot back."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -11,6 +12,8 @@ from shipyard_api.adapters.procrastinate import slots as adapter
 from shipyard_api.adapters.procrastinate.lifeline import Lifeline
 from shipyard_api.adapters.procrastinate.slots import Slots
 from tests.unit.tables import every_row
+
+JOB = SimpleNamespace(id=1)
 
 
 def begins(slots: Slots) -> bool | None:
@@ -39,7 +42,7 @@ def test_a_job_begins_where_fewer_work_than_there_are_slots(
     assert begins(slots) is False
 
 
-@every_row({"ended": ("finish_job", (None, None, False)), "queued again": ("retry_job", (None,))})
+@every_row({"ended": ("finish_job", (JOB, None, False)), "queued again": ("retry_job", (JOB,))})
 def test_a_job_gives_its_slot_back(method: str, arguments: tuple[Any, ...]) -> None:
     async def run() -> None:
         slots = Slots(1, lambda: 0)
@@ -47,11 +50,11 @@ def test_a_job_gives_its_slot_back(method: str, arguments: tuple[Any, ...]) -> N
         question = asyncio.ensure_future(slots.free())
         await asyncio.sleep(0)
         manager: Any = Lifeline.__new__(Lifeline)
-        manager._slots = slots
+        manager._slots, manager._running = slots, {1}
         await getattr(manager, method)(*arguments)
         for _ in range(10):
             await asyncio.sleep(0)
-        assert question.done()
+        assert (question.done(), manager._running) == (True, set())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(adapter, "_RECHECK", 600.0)
