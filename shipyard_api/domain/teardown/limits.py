@@ -100,7 +100,5 @@ class TeardownLimits(ByFields, Struct, frozen=True):
 
 def _whole(value: object) -> int | None:
     """Return a whole number of up to nine digits that may be written as text, None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return None
     text = str(value).strip()
     return int(text) if text.removeprefix("-").isdecimal() and text.isascii() and len(text) <= 9 else None

@@ -53,7 +53,7 @@ def test_a_hold_is_placed_shown_and_released(site: Site) -> None:
 
     placed = hold(site, **DISK)
     again = hold(site, **DISK)
-    other = hold(site, "n2", until="P1D")
+    other = hold(site, "n2", until="P36500D")
 
     entity = placed.json
     assert (placed.status, again.status, other.status) == (falcon.HTTP_201,) * 3
@@ -90,6 +90,7 @@ BAD = {
     "no end": ("n1", {"until": "tomorrow"}, "400", "'tomorrow'"),
     "an end at once": ("n1", {"until": "PT0S"}, "400", "in the past"),
     "an end beyond time": ("n1", {"until": "P9999Y"}, "400", "'P9999Y'"),
+    "an end that is too far away": ("n1", {"until": "P36501D"}, "400", "'P36501D'"),
     "unknown node": ("n3", {}, "404", "node n3"),
 }
 

@@ -635,6 +635,7 @@ REFUSED = {
     "an assignment that is no list": ("POST", "clusters/1/unassignment", {"id": 1}, 400, "not a list of nodes"),
     "a node of no number": ("POST", "clusters/1/assignment", [{"id": 10**9, "roles": ["zz"]}], 404, "not found: 1000"),
     "a tag without properties": ("POST", TAGS_URL, {"name": "own"}, 400, "has no 'meta'"),
+    "no credentials": ("POST", "/keystone/v2.0/tokens", {"auth": {}}, 401, "Authentication required"),
     "credentials of no form": ("POST", "/keystone/v2.0/tokens", [], 400, "'auth'"),
 }
 
