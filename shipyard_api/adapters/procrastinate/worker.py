@@ -156,7 +156,7 @@ class TurnWorker:
                     taken = await self._lifeline.beat()
                 notify("WATCHDOG=1")
                 for job, lock in taken:
-                    LOG.warning("job that no worker runs taken up", extra={"action": lock, "job": job})
+                    LOG.warning("job without a worker queued again", extra={"action": lock, "job": job})
                 await asyncio.sleep(self._options.heartbeat_seconds)
         except (psycopg.Error, BuriedError) as error:
             _lost(error)
