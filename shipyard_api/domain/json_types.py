@@ -35,7 +35,7 @@ def are_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def arriving(pieces: Iterable[bytes]) -> Iterator[JsonObject]:
+def streamed_objects(pieces: Iterable[bytes]) -> Iterator[JsonObject]:
     """Yield the objects of a JSON list in pieces, each once it has arrived, no other items. Raises ValueError."""
     decode, parse = codecs.getincrementaldecoder("utf-8")().decode, json.JSONDecoder().raw_decode
     text, begun, enough = "", False, 0

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Unpack
 
-from shipyard_api.domain.json_types import JsonObject, are_texts, arriving
+from shipyard_api.domain.json_types import JsonObject, are_texts, streamed_objects
 from shipyard_api.http import HttpClient, RequestOptions, Response, busy, segment
 from shipyard_api.http.restarts import PeerRestarts
 from shipyard_api.observing import request_context
@@ -116,7 +116,7 @@ class DrydockClient:
         """
 
         def parse(pieces: Iterator[bytes]) -> list[JsonObject]:
-            return [task for task in arriving(pieces) if task.get("parent_task_id") is None]
+            return [task for task in streamed_objects(pieces) if task.get("parent_task_id") is None]
 
         answer = _expected(self._send(self._slow, "GET", "tasks", marker=marker, parse=parse))
         tasks: list[JsonObject] = answer.parsed

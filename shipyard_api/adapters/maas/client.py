@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from shipyard_api.domain.json_types import JsonObject, arriving
+from shipyard_api.domain.json_types import JsonObject, streamed_objects
 from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, segment
 from shipyard_api.observing.scrubbing import Scrubber
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
@@ -160,7 +160,7 @@ class MaasClient:
         """Return all machines as ``read`` returns them, from one answer. Slow on large sites."""
 
         def parse(pieces: Iterator[bytes]) -> list[_Read]:
-            return [read(entry) for entry in arriving(pieces)]
+            return [read(entry) for entry in streamed_objects(pieces)]
 
         answer = _expected(self._signed("GET", "machines/", parse=parse))
         machines: list[_Read] = answer.parsed

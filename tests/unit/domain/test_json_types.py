@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.json_types import are_texts, arriving, member, objects, texts
+from shipyard_api.domain.json_types import are_texts, member, objects, streamed_objects, texts
 from tests.unit.tables import every_row
 
 
@@ -48,7 +48,7 @@ MACHINES = [{"hostname": "n1", "tags": ["ä,]", '"[{']}, {}, {"hostname": "n2", 
 @every_row(product([[], MACHINES[:1], MACHINES], [None, 4], [1, 2, 3, 7, 1000]))
 def test_objects_of_a_list_in_pieces(wanted: list[object], indent: int | None, size: int) -> None:
     body = json.dumps(wanted, indent=indent, ensure_ascii=False).encode()
-    assert list(arriving(body[at : at + size] for at in range(0, len(body), size))) == wanted
+    assert list(streamed_objects(body[at : at + size] for at in range(0, len(body), size))) == wanted
 
 
 def test_a_large_item_is_parsed_a_few_times_in_however_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,15 +59,15 @@ def test_a_large_item_is_parsed_a_few_times_in_however_many_pieces(monkeypatch: 
         return parse(*arguments)
 
     monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
-    assert len(list(arriving(body[at : at + 1000] for at in range(0, len(body), 1000)))) == 1
+    assert len(list(streamed_objects(body[at : at + 1000] for at in range(0, len(body), 1000)))) == 1
     assert len(tries) < 30
 
 
 def test_other_items_are_skipped() -> None:
-    assert list(arriving([b'[1, {"a": 2}, null, "x"]'])) == [{"a": 2}]
+    assert list(streamed_objects([b'[1, {"a": 2}, null, "x"]'])) == [{"a": 2}]
 
 
 @every_row([b"", b"{}", b"oops", b"[", b'[{"a": 1}', b'[{"a": 1}] more', b'[{"a": oops}]', b"[\xff]"])
 def test_what_is_no_list_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"JSON|utf-8"):
-        list(arriving([body]))
+        list(streamed_objects([body]))
