@@ -92,7 +92,7 @@ def test_a_further_action_is_created_run_listed_and_retried(greeting: Callable[.
     assert ACTIONS.targets(found.name, found.parameters) == (NodeName("n1"), NodeName("n2"))
     control = ControlAction(world.store(), world.definitions(Checkpoints()), lambda: "1" * 26)
     retry = control.plan_retry(world.action, force=False)
-    assert (isinstance(retry.inputs, Greetings) and retry.inputs.words, retry.kept) == ("good morning", [])
+    assert (isinstance(retry.inputs, Greetings) and retry.inputs.words, retry.kept) == ("good morning", ())
 
 
 @pytest.mark.parametrize(

@@ -59,18 +59,11 @@ def build(
 ) -> ActionUseCases:
     """Return the use cases. ``places``: pages of the provisioner."""
     store, designs, rendered, rules, clock = parts.store, parts.designs, parts.rendered, parts.rules, parts.clock
+    schemas, cluster = parts.schemas, parts.cluster
     check_acceptance = CheckAcceptance(store, rendered, rules, parts.access.hosts if parts.access else None)
     check_software = CheckSoftware(store, rendered)
     check = CheckAction(
-        designs,
-        rendered,
-        parts.schemas,
-        rules,
-        plan_steps,
-        check_acceptance,
-        check_software,
-        nodes.check_etcd,
-        parts.cluster,
+        designs, rendered, schemas, rules, plan_steps, check_acceptance, check_software, nodes.check_etcd, cluster
     )
     control = ControlAction(store, definitions, new_id, rules.closed)
     plan = PlanAction(

@@ -47,16 +47,20 @@ _EVERY_NODE: Any = {"status": (), "group": (), "after": "", "limit": 2**31 - 1}
 
 
 class RetryPlan(Struct, frozen=True):
-    """What a retry of an action would do: inputs, kept nodes, and the refusal, if any.
+    """What a retry of an action would do, and why it is refused, if it is.
 
     ``held``: the active holds on nodes that it would touch.
     """
 
     action: ActionRecord
     inputs: ActionInputs
-    kept: Sequence[NodeName]
     held: Sequence[Hold]
     refusal: Conflict | None
+
+    @property
+    def kept(self) -> Sequence[NodeName]:
+        """The nodes that it leaves alone, in order of name."""
+        return self.inputs.kept or ()
 
 
 class ControlAction(Struct, frozen=True):
@@ -123,7 +127,8 @@ class ControlAction(Struct, frozen=True):
                 tx.actions.lock_creation()
             # First, so that the reads below see everything that a later action did.
             _refuse_second_site_action(tx, record)
-            inputs, kept = _retry_inputs(tx, record)
+            inputs = _retry_inputs(tx, record)
+            kept = inputs.kept or ()
             self._refuse(tx, record, inputs, kept, force=force)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
             new = replace(self._new(record, inputs, caller), software=software)
@@ -136,7 +141,8 @@ class ControlAction(Struct, frozen=True):
             if old is None:
                 raise ActionNotFound(action_id)
             _refuse_unlisted(old)
-            inputs, kept = _retry_inputs(tx, old)
+            inputs = _retry_inputs(tx, old)
+            kept = inputs.kept or ()
             held = _holds(tx, old, kept)
             refusal = None
             try:
@@ -146,7 +152,7 @@ class ControlAction(Struct, frozen=True):
                 refuse_held(held, force=force, may_override=may_override_holds)
             except Conflict as conflict:
                 refusal = conflict
-        return RetryPlan(old, inputs, kept, held, refusal)
+        return RetryPlan(old, inputs, held, refusal)
 
     def _new(self, old: ActionRecord, inputs: ActionInputs, caller: Caller) -> NewAction:
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
@@ -184,8 +190,8 @@ def _inputs(tx: Transaction, action: ActionRecord) -> ActionInputs:
     return ACTIONS[action.name].frozen.from_json(tx.actions.inputs(action.id))
 
 
-def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[ActionInputs, list[NodeName]]:
-    """Return the inputs of a retry, and the nodes that it keeps, in order of name."""
+def _retry_inputs(tx: Transaction, old: ActionRecord) -> ActionInputs:
+    """Return the inputs of a retry, for its plan and for the action; the nodes that it keeps are in order of name."""
     # Members and holds were of another request.
     inputs = replace(_inputs(tx, old), further=None, overridden_holds=None)
     if inputs.site is not None:
@@ -200,8 +206,8 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[ActionInputs, lis
     lost = {node for node, (_, status) in newest.items() if status is not NodeStatus.SUCCESS}
     again = ACTIONS[old.name].deploys
     deployed = {node for node, (name, _) in newest.items() if again and ACTIONS[name].deploys} - lost
-    keeps = sorted((kept | deployed) - lost)
-    return replace(inputs, kept=tuple(keeps), retried=old.id, kept_items=_kept_items(tx, old, inputs)), keeps
+    keeps = tuple(sorted((kept | deployed) - lost))
+    return replace(inputs, kept=keeps, retried=old.id, kept_items=_kept_items(tx, old, inputs))
 
 
 def _asking_policy(site: SiteInputs) -> SiteInputs:
